@@ -10,7 +10,7 @@ DOCS_STAMP := $(VENV)/.installed-docs
 unexport PYTHONDONTWRITEBYTECODE
 PYTEST := $(BIN)/python -m pytest -n 2 --dist worksteal
 
-.PHONY: demo lint types layers warm check test test-thorough test-bounds coverage-kernels docs library proofs check-proved package verify.pyz walks clean
+.PHONY: demo lint types layers warm check test test-thorough test-bounds coverage-kernels docs library proofs check-proved package verify.pyz browser walks clean
 
 $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
@@ -102,9 +102,23 @@ verify.pyz:
 	touch $(PYZ)/kvopt/__init__.py
 	$(PYTHON) -m zipapp $(PYZ) -m "kvopt.verify.__main__:main" -o $(OUT)
 
+# The same checker for browsers, beside instances/check.html: Pyodide from npm, which is not committed.
+# Then `python -m http.server -d instances` serves http://localhost:8000/check.html.
+PYODIDE := 314.0.7
+PYODIDE_SHA256 := 66b7949e5a0cba2250b586d7e368bf12fb482800748d182c4618254b685ffaa0
+PYODIDE_FILES := $(addprefix package/,pyodide.mjs pyodide.asm.mjs pyodide.asm.wasm pyodide-lock.json python_stdlib.zip)
+browser: instances/pyodide/$(PYODIDE)
+	$(MAKE) --no-print-directory verify.pyz OUT=instances/verify.pyz
+instances/pyodide/$(PYODIDE):
+	rm -rf build/pyodide && mkdir -p build/pyodide instances/pyodide
+	cd build/pyodide && npm pack --silent pyodide@$(PYODIDE)
+	echo "$(PYODIDE_SHA256)  build/pyodide/pyodide-$(PYODIDE).tgz" | sha256sum --check --quiet
+	tar -xzf build/pyodide/pyodide-$(PYODIDE).tgz -C instances/pyodide --strip-components=1 $(PYODIDE_FILES)
+	touch $@
+
 # The first hours of a researcher and of an engineer, from an installed wheel, with times.
 walks:
 	$(PYTHON) tests/walks/first_hours.py
 
 clean:
-	rm -rf $(VENV) demo-out dist docs/_build proofs/build
+	rm -rf $(VENV) demo-out dist docs/_build proofs/build instances/pyodide instances/verify.pyz

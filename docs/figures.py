@@ -13,8 +13,9 @@ from pathlib import Path
 from drawing import HUES, THICK, Picture, Plane
 from state_figures import configurations, staircase
 
-from kvopt import Instance, Request, Schedule, generate, import_trace, run
+from kvopt import BatchTime, Instance, Line, Request, Schedule, generate, import_trace, run
 from kvopt.bounds.prices import price_bound
+from kvopt.bounds.seconds import seconds_bound
 from kvopt.bounds.volume import fluid_completions, volume_bound
 from kvopt.incumbent.proofs import token_prices
 from kvopt.problem.clocks import Seconds
@@ -266,6 +267,41 @@ def rounds() -> Picture:
     return picture
 
 
+def machine() -> Picture:
+    """Draw the rounds of three requests as services of a machine, and the best fluid."""
+    picture = Picture(920, 290, "Rounds of three requests, and the machine as a fluid")
+    model, memory = BatchTime([Line(60, 10)]), 6
+    trio = [("C", Request(0, 4, 1)), ("A", Request(0, 2, 2)), ("B", Request(0, 2, 2))]
+    picture.heading(40, "The best schedule: 110 + 270 + 430 = 810", "grey: fixed time given away")
+    plane = Plane(picture, 40, 230, 0.85, 140)
+    now, taken = 0.0, []
+    for hue, (name, one) in zip(HUES, trio, strict=False):
+        taken.append(0.0)
+        for token in range(1, one.output + 1):
+            work = 10 * (1 + one.prompt * (token == 1))
+            share = (one.prompt + token) / memory
+            end = now + model.round_ns(1, one.prompt * (token == 1), 0)
+            picture.box(plane.x(now), plane.y(1), work * 0.85, 140, hue)
+            picture.box(plane.x(now + work), plane.y(1), 60 * 0.85, 140, "stone")
+            picture.box(plane.x(now + work), plane.y(share), 60 * 0.85, 140 * share, hue)
+            picture.path([(plane.x(end), plane.y(1)), (plane.x(end), plane.y(0))], "ink-edge")
+            picture.text(plane.x(now) + 5, plane.y(0.05), name, "on small")
+            now, taken[-1] = end, taken[-1] + work + 60 * share
+    plane.axes(460, 1, range(0, 450, 100), "ns")
+    total = seconds_bound(Instance(memory, [one for _, one in trio]), model).value_ns
+    told = f"means at 50, 155, 265; no schedule is below {total} ns"
+    picture.heading(500, "Poured: the machine times 100, 110, 110", told)
+    plane, begin = Plane(picture, 500, 230, 0.85, 140), 0.0
+    for hue, (name, _), time in zip(HUES, trio, taken, strict=False):
+        picture.box(plane.x(begin), plane.y(1), time * 0.85, 140, f"{hue} paper-edge")
+        middle = plane.x(begin + time / 2)
+        picture.text(middle, plane.y(0.5) - 10, name, "on small", "middle")
+        picture.dot(middle, plane.y(0.5), "ink", 4)
+        begin += time
+    plane.axes(460, 1, range(0, 450, 100), "ns")
+    return picture
+
+
 def waiting() -> Picture:
     """Draw how many requests of the sample wait and run over time, under two schedulers."""
     picture = Picture(920, 320, "Waiting and running requests of the sample under two schedulers")
@@ -344,7 +380,7 @@ def rooms() -> Picture:
 
 FIGURES = (
     *(front, request, schedule, pause, horizon, fluid, prices, configurations, staircase),
-    *(rounds, waiting, interval, rooms),
+    *(rounds, machine, waiting, interval, rooms),
 )
 
 

@@ -11,13 +11,15 @@ from kvopt.cli.app import MESSAGES, app
 from kvopt.cli.common import filled_in
 from kvopt.incumbent.params import DEFAULT
 
-_OPTIONS = re.compile(r"^Options: `kvopt (.+) --help`\.\n", re.MULTILINE)
+_SECTION = re.compile(r"^## `kvopt (.+)`\n(?:(?!^## ).*\n?)*", re.MULTILINE)
 _PARAMETERS = "`kvopt info --params` prints all of them.\n"
 
 
 def with_options(text: str) -> str:
-    """Return a page with a table of options at each line that names the help."""
-    return _OPTIONS.sub(lambda sentence: table_of(command_named(sentence[1])), text)
+    """Return a page with a table of options at the end of the section of each command."""
+    return _SECTION.sub(
+        lambda section: f"{section[0].rstrip()}\n\n{table_of(command_named(section[1]))}\n", text
+    )
 
 
 def with_parameters(text: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import statistics
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -27,6 +28,19 @@ _WORDS = ("instance", "set", "clock", "class", "known")
 _HEAD = (
     *_WORDS, "n", "workers", "M", "best", "bound", "gap", "schedule by", "bound by", "certificate",
 )  # fmt: skip
+_SHOWN = tuple(name for name in _HEAD if not name.endswith(" by"))
+"""Columns of the page, which has the finders next to the pictures."""
+_CLASSES = "".join(
+    f"<dt>{name}</dt><dd>{words}</dd>"
+    for name, words in {
+        "easy": "the optimum is proved, and its bound took at most a minute",
+        "medium": "the same in at most ten minutes on two cores, the standard run",
+        "hard": "the same in more time",
+        "open": "schedule and bound do not meet",
+        "reproduced": "the bound of an optimum was evaluated again in integers",
+        "closed": "a solver says that it is optimal: its bound cannot be checked",
+    }.items()
+)
 
 
 class Cell(NamedTuple):
@@ -145,19 +159,31 @@ def with_table(text: str, rows: list[Row]) -> str:
 # ---- the page -----------------------------------------------------------------------------------
 
 _STYLE = """
-body { font: 1rem/1.45 system-ui, sans-serif; margin: 1rem; color-scheme: light dark; }
-table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
-th, td { padding: .3rem .6rem; text-align: left; border-bottom: 1px solid #8884; }
-td[data-value] { text-align: right; white-space: nowrap; }
+:root { color-scheme: light dark;
+  --ground: #fff; --soft: #57606a; --rule: #d5dae0; --link: #0b57a4; }
+@media (prefers-color-scheme: dark) {
+  :root { --ground: #14181d; --soft: #a3adb8; --rule: #3a434d; --link: #7ab8f5; }
+}
+body { font: 1rem/1.5 system-ui, sans-serif; margin: 1rem; background: var(--ground);
+  overflow-wrap: anywhere; }
+p, dl { max-width: 46rem; } a { color: var(--link); } dd { margin-left: 1.5rem; }
+.answer { font-size: 1.25rem; } .soft { color: var(--soft); }
+.wide { overflow-x: auto; }
+table { border-collapse: collapse; font-variant-numeric: tabular-nums; font-size: .875rem; }
+th, td { padding: .25rem .5rem; text-align: left; border-bottom: 1px solid var(--rule);
+  white-space: nowrap; }
+td[data-value] { text-align: right; }
 th button { all: unset; cursor: pointer; }
 th button:focus-visible { outline: 3px solid; }
 svg { width: 100%; max-width: 45rem; } svg path { stroke-width: 2; fill: none; }
+svg text { font-size: 12px; fill: currentColor; } svg line { stroke: var(--rule); }
+circle { fill: #2a78b5; fill-opacity: .6; }
 .running { stroke: #2a78b5; } .waiting { stroke: #e0a33e; }
+@media print { .filters { display: none; } }
 """
-
 _SCRIPT = """
-const body = document.querySelector("table").tBodies[0];
-document.querySelectorAll("th button").forEach((button, place) => {
+const body = document.querySelector("table.known").tBodies[0];
+document.querySelectorAll("table.known th button").forEach((button, place) => {
   let turn = 1;
   const key = (row) => row.cells[place].dataset.value ?? row.cells[place].textContent;
   button.onclick = () => {
@@ -178,26 +204,118 @@ document.querySelector(".filters").onchange = () => {
 
 
 def page(rows: list[Row]) -> str:
-    """Return a page that needs no network: filters, the table, a picture of each schedule."""
+    """Return a page that needs no network: the answer, a picture of it, tables and schedules."""
     filters = "".join(_filter(name, place, rows) for place, name in enumerate(_WORDS) if place)
-    head = "".join(f'<th scope="col"><button>{name}</button></th>' for name in _HEAD)
+    head = "".join(f'<th scope="col"><button>{name}</button></th>' for name in _SHOWN)
     table = "\n".join(map(_line, rows))
     pictures = "\n".join(f'<div id="{escape(row.name)}">{_picture(row)}</div>' for row in rows)
     return f"""<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8">
 <meta name="viewport" content="width=device-width"><title>kvopt instance library</title>
 <style>{_STYLE}</style></head><body><main>
-<h1>kvopt instance library</h1><p>{_counts(rows)}</p>
-<h2>What is known</h2><p class="filters">{filters}</p>
-<p>Latencies are totals; seconds are rounded outward. Press a heading to sort.</p>
-<table><thead><tr>{head}</tr></thead><tbody>
+<h1>kvopt instance library</h1>
+<p class="answer">{_answer(rows)}</p>
+{_gaps(rows)}
+<h2>By group</h2>
+{_groups(rows)}
+<h2>Classes</h2><dl>{_CLASSES}</dl>
+<p>Have you a log of real requests? Instances of servers are rare here and welcome: the
+<a href="README.md">README</a> tells how to send one, a better schedule or a better bound.</p>
+<h2>What is known</h2><p>{_counts(rows)}</p><p class="filters">{filters}</p>
+<p>Latencies are totals; seconds are rounded outward. Press a heading to sort. A certificate can be
+checked by <code>kvopt verify</code>, or <a href="check.html">in the browser</a>.</p>
+<div class="wide"><table class="known"><thead><tr>{head}</tr></thead><tbody>
 {table}
-</tbody></table>
+</tbody></table></div>
 <h2>The best schedules</h2><p>A line for each request, in order of start:
 <span style="color: #e0a33e">waiting</span>, then <span style="color: #2a78b5">running</span>.</p>
 {pictures}
 </main><script>{_SCRIPT}</script></body></html>
 """
+
+
+def _answer(rows: Sequence[Row]) -> str:
+    """Return how many instances are solved, and how far apart the sides of the others are."""
+    unsolved = [row for row in rows if row.gap]
+    solved = len(rows) - len(unsolved)
+    if not unsolved:
+        return f"All of the {solved} instances are solved."
+    widest = max(unsolved, key=lambda row: row.gap)
+    return (
+        f"{solved} of {len(rows)} instances are solved. For the other {len(unsolved)} the best "
+        f"latency is {_excess(unsolved)} above the bound in the geometric mean; "
+        f"{escape(widest.name)} is widest open, {100 * float(widest.gap):.1f}%."
+    )
+
+
+def _excess(rows: Sequence[Row]) -> str:
+    """Return the geometric mean of best latency over bound, less 1."""
+    ratios = [row.entry["objective"] / row.entry["lower_bound"] for row in rows if row.gap < 1]
+    ratios = [ratio for ratio in ratios if ratio > 0]
+    return f"{100 * (statistics.geometric_mean(ratios) - 1):.2f}%" if ratios else "-"
+
+
+def _by_group(rows: Sequence[Row]) -> dict[str, list[Row]]:
+    """Return the rows of each group that has any, in one order."""
+    groups: dict[str, list[Row]] = {"small": [], "one machine": [], "fleets": [], "seconds": []}
+    for row in rows:
+        name = "fleets" if row.instance.workers > 1 else "one machine"
+        name = "seconds" if row.in_seconds else name
+        groups[name if row.is_challenge else "small"].append(row)
+    return {name: members for name, members in groups.items() if members}
+
+
+def _groups(rows: Sequence[Row]) -> str:
+    """Return a table of the groups: sizes, solved ones and mean gaps."""
+    head = ("group", "instances", "solved", "mean over all", "mean over open", "widest gap")
+    lines = ["".join(f"<th>{name}</th>" for name in head)]
+    for name, members in _by_group(rows).items():
+        unsolved = [row for row in members if row.gap]
+        widest = f"{100 * float(max(row.gap for row in members)):.2f}%"
+        cells = (len(members), len(members) - len(unsolved), _excess(members), _excess(unsolved))
+        numbers = "".join(f'<td data-value="">{cell}</td>' for cell in (*cells, widest))
+        lines.append(f'<th scope="row">{name}</th>{numbers}')
+    table = "".join(f"<tr>{line}</tr>" for line in lines)
+    note = "Means are geometric, of the best latency over the bound, less 1."
+    return f'<div class="wide"><table>{table}</table></div><p class="soft">{note}</p>'
+
+
+def _gaps(rows: Sequence[Row]) -> str:
+    """Return a picture of the gaps of open instances by group, on a logarithmic scale."""
+    groups = {
+        name: unsolved
+        for name, members in _by_group(rows).items()
+        if (unsolved := [row for row in members if row.gap])
+    }
+    if not groups:
+        return ""
+    left, right, top = 100, _WIDTH - 20, 24
+    bottom = top + 28 * len(groups)
+
+    def place(gap: float) -> float:
+        share = (math.log10(min(max(gap, 1e-3), 1.0)) + 3) / 3
+        return left + share * (right - left)
+
+    parts = []
+    for gap, label in ((1e-3, "0.1%"), (1e-2, "1%"), (1e-1, "10%"), (1.0, "100%")):
+        x = place(gap)
+        parts.append(f'<line x1="{x:.0f}" y1="{top}" x2="{x:.0f}" y2="{bottom}"/>')
+        parts.append(f'<text x="{x:.0f}" y="{top - 8}" text-anchor="middle">{label}</text>')
+    for number, (name, members) in enumerate(groups.items()):
+        y = top + 28 * number + 14
+        parts.append(f'<text x="0" y="{y + 4}">{name}</text>')
+        for row in members:
+            title = f"{escape(row.name)}: {100 * float(row.gap):.2f}%"
+            circle = f'<circle cx="{place(float(row.gap)):.1f}" cy="{y}" r="5">'
+            parts.append(
+                f'<a href="#{escape(row.name)}">{circle}<title>{title}</title></circle></a>'
+            )
+    size = f'viewBox="0 0 {_WIDTH} {bottom + 4}"'
+    return (
+        f'<svg role="img" aria-label="Gaps of open instances" {size}>{"".join(parts)}</svg>'
+        '<p class="soft">The gap of each open instance: the share of the best latency that is not '
+        "proved. Point at one for its name.</p>"
+    )
 
 
 def _filter(name: str, place: int, rows: Sequence[Row]) -> str:
@@ -214,9 +332,12 @@ def _line(row: Row) -> str:
     numbers = "".join(
         f'<td data-value="{"" if c.number is None else f"{float(c.number):.9f}"}">'
         f"{escape(c.said)}</td>"
-        for c in row.cells()
+        for c in row.cells()[: len(_SHOWN) - len(_WORDS) - 1]
     )
-    file = f'<a href="{escape(kept)}">file</a>' if kept else "-"
+    file = "-"
+    if kept:  # `make browser` makes what the second link needs
+        path = escape(kept)
+        file = f'<a href="{path}">file</a> <a href="check.html?file={path}">check</a>'
     link = f'<th scope="row"><a href="#{name}">{name}</a></th>'
     return f'<tr data-name="{name}">{link}{words}{numbers}<td>{file}</td></tr>'
 
@@ -226,7 +347,10 @@ def _picture(row: Row) -> str:
     count, best = len(row.instance), row.total("objective").said
     words = f"{count} request{'s' * (count != 1)}, M = {row.instance.memory:,}, latency {best}"
     title = f"<h3>{escape(row.name)}</h3><p>{words} "
-    title += f'<a href="{escape(row.place)}">instance</a></p>'
+    title += f'<a href="{escape(row.place)}">instance</a>'
+    by = [cell.said for cell in row.cells()[-2:]]  # of the schedule, and of the bound
+    names = zip(("schedule", "bound"), by, strict=True)
+    title += "".join(f"; {name} by {escape(said)}" for name, said in names if said != "-") + "</p>"
     if row.schedule is None:
         return title
     found = row.schedule.timeline()

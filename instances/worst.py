@@ -2,9 +2,10 @@
 
     python instances/worst.py [--write]
 
-prints the table of docs/theory.md, or writes it there.  Ratios come from the certificates in
-``worst/``: the value of the scheduler over the latency of a schedule that ``kvopt verify`` checks,
-so each is certain from below, and exact where the certificate proves the optimum.
+prints the table of benchmarks/findings/theory.md, or writes it there.  Ratios come from the
+certificates in ``worst/``: the value of the scheduler over the latency of a schedule that
+``kvopt verify`` checks, so each is certain from below, and exact where the certificate proves the
+optimum.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).parent
-PAGE = HERE.parent / "docs" / "theory.md"
+PAGE = HERE.parent / "benchmarks" / "findings" / "theory.md"
 _TABLE = re.compile(r"(?<=<!-- worst -->\n)(?:\|.*\n)*")
 _SVF = "arXiv [2606.22327](https://arxiv.org/abs/2606.22327)"
 _FENG = "arXiv [2601.22996](https://arxiv.org/abs/2601.22996)"
@@ -71,7 +72,7 @@ class Row:
         upper, value = kept["upper"]["value"], self.value()
         word = "" if upper == kept["lower"]["value"] else "at least "
         worst = f"{word}{value:,} / {upper:,} = {value * 1000 // upper / 1000:.3f}"
-        shown = f"[{self.file}](../instances/worst/{self.file}.cert.json)"
+        shown = f"[{self.file}](../../instances/worst/{self.file}.cert.json)"
         return f"| {self.scheduler} | {self.source} | {self.proved} | {worst} | {shown} |"
 
 

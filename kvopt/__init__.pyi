@@ -17,6 +17,7 @@ from kvopt.errors import (
     TooLarge,
     UnsupportedDependency,
 )
+from kvopt.fleets.headroom import Headroom, headroom
 from kvopt.formulations.export import export
 from kvopt.incumbent.limits import LimitOptions, Limits, gap_below
 from kvopt.incumbent.params import SolveParams
@@ -70,6 +71,7 @@ __all__ = [
     "Certificate",
     "Comparison",
     "FalseClaim",
+    "Headroom",
     "Instance",
     "InvalidInput",
     "KvoptError",
@@ -115,6 +117,7 @@ __all__ = [
     "export",
     "gap_below",
     "generate",
+    "headroom",
     "import_trace",
     "list_families",
     "list_policies",

@@ -116,11 +116,11 @@ def did_you_mean(name: object, names: Collection[str]) -> str:
     """Return an addition to a refusal: what replaces a name, or the nearest name, if any."""
     from difflib import get_close_matches  # takes milliseconds to load
 
-    given = str(name)
-    if given in LEFT:
-        return f"; {LEFT[given]}"
-    begun = [known for known in names if given and known.startswith(given.lower())]
-    near = get_close_matches(given, names, 1) or begun
+    text = str(name)
+    if text in LEFT:
+        return f"; {LEFT[text]}"
+    begun = [full for full in names if text and full.startswith(text.lower())]
+    near = get_close_matches(text, names, 1) or begun
     return f"; did you mean {near[0]}?" if len(near) == 1 else ""
 
 

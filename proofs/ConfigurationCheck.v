@@ -1,6 +1,6 @@
 (** * What the checker computes of prices of states is a lower bound
 
-    docs/configurations.md, Claim 9: stages are replayed one after the other, each within the
+    docs/theory, Claim 3.9: stages are replayed one after the other, each within the
     starts that those before it have left. *)
 
 From Coq Require Import ZArith List Lia Bool Permutation.
@@ -117,7 +117,7 @@ Qed.
 
 End Stage.
 
-(** Claim 9: what a stage proves within the starts that are left holds for all schedules, up to
+(** Claim 3.9: what a stage proves within the starts that are left holds for all schedules, up to
     the target. *)
 Section Stages.
 Variables (I : instance) (last earliest : Z) (target : option Z).

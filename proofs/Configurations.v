@@ -1,7 +1,7 @@
 (** * The bound by prices of states
 
-    docs/configurations.md, "Any prices of states prove a bound" (Theorem 1) and
-    "Removing starts" (Claims 8 and 9), as docs/certificates.md, "Prices of configurations", has them
+    docs/theory/configurations.md, "Any prices of states prove a bound" (Theorem 3.1) and
+    "Removing starts" (Claims 3.8 and 3.9), as docs/certificates.md, "Prices of configurations", has them
     computed: prices at a few times, interpolated in between and rounded down. *)
 
 From Coq Require Import ZArith List Lia Bool Permutation Orders Mergesort.
@@ -260,7 +260,7 @@ Proof.
   pose proof (Z.mul_div_le (u j) n Hn). pose proof (Z.mul_div_le (total u C) n Hn). lia.
 Qed.
 
-(** Claim 6, as it is used: what is at most R at the knots near a time is so at that time. *)
+(** Claim 3.6, as it is used: what is at most R at the knots near a time is so at that time. *)
 Theorem line_of_a_sum {A} (f : A -> knot -> Z) (g : knot -> Z) (C : list A) (t : Z) : forall knots,
   chained knots ->
   (forall x, In x knots -> before x < t < after x -> total (fun j => f j x) C <= g x) ->
@@ -557,7 +557,7 @@ Qed.
 (** [R] is at least what a worker shows at each priced time. *)
 Hypothesis R_enough : forall w t, first <= t <= last -> total (price t) (shown s w t) <= R t.
 
-(** Theorem 1, before the minimum is taken: what all pay is at most m sum R. *)
+(** Theorem 3.1, before the minimum is taken: what all pay is at most m sum R. *)
 Theorem payments_are_at_most :
   total (fun p => state_payment price (what p) (start p)) s
   <= Z.of_nat (workers I) * total R (rounds first (Z.to_nat (last - first + 1))).
@@ -617,7 +617,7 @@ Proof.
   unfold state_cost, total_latency, latency, completion. rewrite total_plus, total_scale. reflexivity.
 Qed.
 
-(** Theorem 1: L is a bound on D times the total latency. *)
+(** Theorem 3.1: L is a bound on D times the total latency. *)
 Theorem state_prices_prove_a_bound : L <= D * total_latency s.
 Proof.
   pose proof payments_are_at_most as HP. pose proof all_costs as HC.
@@ -626,7 +626,7 @@ Proof.
   destruct feasible_s as [_ Ha _ _]. now apply (least_at_most choices).
 Qed.
 
-(** Claim 8: in a schedule below the target no reduced cost is above the budget. *)
+(** Claim 3.8: in a schedule below the target no reduced cost is above the budget. *)
 Theorem better_schedules_start_cheaply (V : Z) : total_latency s < V ->
   forall costs,
     Forall2 (fun c cs => cs = (fst c, map (fun k => (k, state_cost D price (fst c) k)) (snd c)))

@@ -1,6 +1,6 @@
 (** * The fluid that serves the smallest remaining need first is never behind
 
-    docs/bounds.md, "With arrivals". *)
+    docs/theory/bounds.md, "With arrivals". *)
 
 From Coq Require Import ZArith List Lia Bool Sorted Permutation.
 From KV Require Import Problem Sums.

@@ -1,6 +1,6 @@
 (** * The largest weight of a configuration, with limited copies
 
-    docs/configurations.md, "How the pricing problem is solved" (Claim 4) and "Limits on copies". *)
+    docs/theory/configurations.md, "How the pricing problem is solved" (Claim 3.4) and "Limits on copies". *)
 
 From Coq Require Import ZArith List Lia Bool.
 From KV Require Import Problem Sums States.
@@ -274,7 +274,7 @@ Proof.
   destruct (fold_max row m) as [_ H]. specialize (H x Hx). specialize (G l (largest row m)). lia.
 Qed.
 
-(** Claim 4, what a bound needs of it: no configuration that can stand, with no more copies than
+(** Claim 3.4, what a bound needs of it: no configuration that can stand, with no more copies than
     the limits, weighs more than the result. *)
 Theorem heaviest_is_largest (M most : Z) (items : list item) (C : list state) :
   1 <= M ->

@@ -1,6 +1,6 @@
 (** * The least cost of a request that may pause
 
-    docs/pausing.md, "Prices": the program over tokens and times, here from the last token back. *)
+    docs/theory/pauses.md, "Prices": the program over tokens and times, here from the last token back. *)
 
 From Coq Require Import ZArith List Lia Bool.
 From KV Require Import Problem Sums Memory Services Prices Pauses.

@@ -1,6 +1,6 @@
 (** * Pauses
 
-    docs/pausing.md, "Prices": which bounds by prices hold where requests may be interrupted, keep
+    docs/theory/pauses.md, "Prices": which bounds by prices hold where requests may be interrupted, keep
     their tokens, give their memory back and go on later. *)
 
 From Coq Require Import ZArith List Lia Bool.
@@ -298,7 +298,7 @@ Proof.
     apply Z.eq_le_incl, total_ext. intros g _. f_equal. f_equal. cbn [length]. lia.
 Qed.
 
-(** Claim 1, as used: "where prices never rise after the first arrival, C_i = U_i": what is at most
+(** Claim 4.1, as used: "where prices never rise after the first arrival, C_i = U_i": what is at most
     the cost of every run in one piece is at most that of every paused run. *)
 Theorem falling_prices_need_no_pauses (D : Z) (price : Z -> Z) (r : request) (c : Z) :
   (forall t, arrival r < t -> price (t + 1) <= price t) ->

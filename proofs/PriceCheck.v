@@ -1,6 +1,6 @@
 (** * Evaluating a proof by prices, as the checker does
 
-    docs/bounds.md, "Which start rounds have to be looked at", its last paragraph: with running
+    docs/theory/bounds.md, "Which start rounds have to be looked at", its last paragraph: with running
     sums of prices the cost of a start takes a few steps. *)
 
 From Coq Require Import ZArith List Lia Bool.

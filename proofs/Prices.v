@@ -1,6 +1,6 @@
 (** * Prices
 
-    docs/bounds.md, "Any prices prove a bound". *)
+    docs/theory/bounds.md, "Any prices prove a bound". *)
 
 From Coq Require Import ZArith List Lia Bool.
 From KV Require Import Problem Sums Memory Services.

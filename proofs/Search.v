@@ -1,6 +1,6 @@
 (** * The search of what stages have left, on one worker
 
-    docs/configurations.md, "The forward search": Claims 7, 10 and 11. *)
+    docs/theory/configurations.md, "The forward search": Claims 3.7, 3.10 and 3.11. *)
 
 From Coq Require Import ZArith List Lia Bool Permutation Orders Mergesort.
 From KV Require Import Problem Sums Memory Services Prices PriceCheck States Heaviest Configurations
@@ -232,7 +232,7 @@ Hypothesis rows_costs : Forall (fun x => Forall (fun kc =>
 
 Let budget := (V - 1) * D - L.
 
-(** What is below the target: its starts are allowed, and it loses what it loses (Claim 7). *)
+(** What is below the target: its starts are allowed, and it loses what it loses (Claim 3.7). *)
 Definition below (s : schedule) : Prop := feasible I s /\ total_latency s < V.
 
 Hypothesis allowed_below : forall s, below s ->
@@ -253,7 +253,7 @@ Proof.
   intros [_ _ Hw _]. eapply Forall_impl; [|exact Hw]. simpl. rewrite one_worker. intros; lia.
 Qed.
 
-(** Claims 7 and 10: reduced costs and slacks up to now are within the budget. *)
+(** Claims 3.7 and 3.10: reduced costs and slacks up to now are within the budget. *)
 Lemma better_schedules_lose_little s w : below s ->
   total (fun xq => state_cost D price (what (snd xq)) (start (snd xq)) - least_of_it (fst xq))
     (combine rows s) + lost_until w s <= budget.
@@ -523,7 +523,7 @@ Proof.
            rewrite E0. pose proof memory_positive. lia.
 Qed.
 
-(** ** Claim 11: what holds less and began earlier is enough *)
+(** ** Claim 3.11: what holds less and began earlier is enough *)
 
 Fixpoint swap (p : partial) (s : schedule) : schedule :=
   match p, s with

@@ -1,6 +1,6 @@
 (** * A schedule in seconds is a fluid
 
-    docs/seconds-bounds.md, "Which schedules the bound covers" and "The machine as a fluid", for
+    docs/theory/seconds.md, "Which schedules the bound covers" and "The machine as a fluid", for
     runs without pauses and whole prompts, on one or more workers. *)
 
 From Coq Require Import ZArith List Lia Bool Sorted Permutation.

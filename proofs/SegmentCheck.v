@@ -1,6 +1,6 @@
 (** * Checking a schedule with pauses
 
-    docs/pausing.md, "The problem": a schedule is written as segments, the first and the last time
+    docs/theory/pauses.md, "The problem": a schedule is written as segments, the first and the last time
     of each stretch of active times, and memory is followed by the same sweep. *)
 
 From Coq Require Import ZArith List Lia Bool Permutation.

@@ -1,6 +1,6 @@
 (** * The machine as a fluid
 
-    docs/seconds-bounds.md: rounds last as long as their batch.  What is proved here of bounds in
+    docs/theory/seconds.md: rounds last as long as their batch.  What is proved here of bounds in
     seconds: what a round lasts is shared by the requests in it, and of all ways to share a machine
     the one that serves by slope is best. *)
 

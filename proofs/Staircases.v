@@ -1,6 +1,6 @@
 (** * Staircases
 
-    docs/configurations.md, "Staircases", Claim 14. *)
+    docs/theory/configurations.md, "Staircases", Claim 3.14. *)
 
 From Coq Require Import ZArith List Lia Bool Permutation Sorted.
 From KV Require Import Problem Sums Memory States.
@@ -89,7 +89,7 @@ Proof.
       * constructor; [lia|auto].
 Qed.
 
-(** Claim 14: as many members as there are thresholds are in the staircase, at most. *)
+(** Claim 3.14: as many members as there are thresholds are in the staircase, at most. *)
 Theorem few_in_a_staircase (M : Z) (thresholds : list Z) (C : list state) :
   StronglySorted Z.le thresholds ->
   Forall (fun x => 0 <= x) thresholds ->

@@ -1,6 +1,6 @@
 (** * States and configurations
 
-    docs/configurations.md, "States" and "What can stand together". *)
+    docs/theory/configurations.md, "States" and "What can stand together". *)
 
 From Coq Require Import ZArith List Lia Bool Permutation.
 From KV Require Import Problem Sums Memory.
@@ -25,7 +25,7 @@ Definition state_at (t : Z) (p : placement) : state :=
 Definition shown (s : schedule) (w : nat) (t : Z) : list state :=
   map (state_at t) (filter (active w t) s).
 
-(** Lemma 2: memory needs to be checked at completions of members only. *)
+(** Lemma 3.2: memory needs to be checked at completions of members only. *)
 Theorem memory_at_completions_suffices (M : Z) (C : list state) :
   0 <= M -> can_stand M C -> forall x, 0 <= x -> later C x <= M.
 Proof.
@@ -74,7 +74,7 @@ Proof.
   replace (t + x <=? completion p) with true by (symmetry; lia). simpl. lia.
 Qed.
 
-(** Claim 3, first half: what a feasible schedule shows can stand. *)
+(** Claim 3.3, first half: what a feasible schedule shows can stand. *)
 Theorem shown_can_stand (M : Z) (s : schedule) (w : nat) (t : Z) :
   Forall (fun p => 0 <= prompt (what p)) s ->
   (forall t', load s w t' <= M) ->
@@ -88,7 +88,7 @@ Proof.
   pose proof (later_load s w t (left l) Hr Hs). specialize (Hf (t + left l)). lia.
 Qed.
 
-(** Claim 3, second half: what can stand is shown by a feasible schedule of some instance. *)
+(** Claim 3.3, second half: what can stand is shown by a feasible schedule of some instance. *)
 Theorem can_stand_shown (M : Z) (C : list state) :
   1 <= M -> Forall (fun j => 1 <= held j /\ 0 <= left j) C -> can_stand M C ->
   exists I s, memory I = M /\ well_formed I /\ feasible I s /\ shown s 0 1 = C.

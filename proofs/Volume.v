@@ -1,6 +1,6 @@
 (** * Volume, by rank and with arrivals
 
-    docs/bounds.md, "Volume", "With arrivals" and "Volumes of staircases". *)
+    docs/theory/bounds.md, "Volume", "With arrivals" and "Volumes of staircases". *)
 
 From Coq Require Import ZArith List Lia Bool Sorted Permutation Orders Mergesort.
 From KV Require Import Problem Sums Memory Services Prices Pauses Fluid States Staircases.

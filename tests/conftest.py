@@ -101,7 +101,7 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> 
         assert isinstance(code, int)
         return code, out, err
 
-    return call
+    return Run(call)
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ tokens after T are free and may be produced in a row.  Where prices do not rise 
 ``a_i + 1`` to the end of this window, U itself is the least cost: active times can be moved later
 until they are the last ones, and none of them gets dearer.  This needs only
 that the memory of a request never shrinks while it runs, which is true of whole blocks too.
-``docs/pausing.md`` has the proofs.  Elsewhere a dynamic program over tokens and times finds the
+``docs/theory`` has the proofs.  Elsewhere a dynamic program over tokens and times finds the
 least cost.
 """
 

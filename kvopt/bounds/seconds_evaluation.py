@@ -39,7 +39,7 @@ rest.
 *Company of pieces*: a piece of a prompt makes a round longer by f(1) - f(0) for each token at
 least, and may be processed while its request waits for the rest of it.  So the work of a prompt is
 less, and its delay is counted only beyond what its prompt takes alone.
-``docs/seconds-bounds.md`` has the proofs.
+``docs/theory/seconds.md`` has the proofs.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ cut into *cells*.  In each cell
 * what is left of the fixed parts is paid by tokens in memory, or by a limited number of requests.
 
 ``interference`` is the share of a request's latency, in parts of 64, that is bounded by its time
-alone and the works of others in the window of that time.  ``docs/seconds-bounds.md`` proves the
+alone and the works of others in the window of that time.  ``docs/theory/seconds.md`` proves the
 bound.
 """
 

@@ -1,7 +1,7 @@
 """Volumes of staircases: at most so many requests are in certain states, a resource as in a fluid.
 
 Of the states (h, r) of a staircase with q - 1 thresholds at most q - 1 can occur together at any
-time (Claim 14 of docs/configurations.md).  So they are a resource of q - 1 units in each round, of
+time (Claim 3.14 of docs/theory).  So they are a resource of q - 1 units in each round, of
 which each worker of a fleet has as many.
 A request needs as many units as it passes states of the staircase, whenever it starts, and the
 fluid of `kvopt.bounds.volume` bounds completions as it does for memory.  Different staircases
@@ -71,7 +71,7 @@ def units_needed(
 
     With i thresholds up to h the state after g rounds, ``h = s + g`` and ``r = o - g``, is in it
     if ``h + (i + 1) r >= M + 1 - S``, that is ``i g <= s + (i + 1) o - M - 1 + S``, where S is the
-    sum of these thresholds.  The bound depends on Claim 14 of docs/configurations.md.
+    sum of these thresholds.  The bound depends on Claim 3.14 of docs/theory.
     """
     needed: Integers = np.zeros(len(prompts), dtype=np.int64)
     ends = [*staircase[1:], memory + 1]

@@ -161,14 +161,14 @@ def certify(
                 for work in rest:
                     work()
                 narrower += _narrower(search, runs, budget)
-    found = search.result("certify").certificate()
+    proved = search.result("certify").certificate()
     limit = None if limits.time_limit == math.inf else limits.time_limit
     return replace(
-        found,
+        proved,
         runs=tuple(runs),
         narrower=tuple(narrower),
-        provenance=found.provenance | {"command": command, "time_limit": limit},
-        in_time=_in_time(found.in_time, runs),
+        provenance=proved.provenance | {"command": command, "time_limit": limit},
+        in_time=_in_time(proved.in_time, runs),
     )
 
 
@@ -192,7 +192,7 @@ def _scope_of(one: Policy | PolicyRun, problem: Problem) -> Scope:
 def _narrower_scopes(covered: Scope, used: Iterable[Scope]) -> list[Scope]:
     """Return the scopes of runs that are narrower than the covered one."""
     needed = {least_scope([scope]) for scope in used}
-    return [each for each in Scope if each in needed and not each.covers(covered)]
+    return [one for one in Scope if one in needed and not one.covers(covered)]
 
 
 def _narrower(search: Search, runs: Sequence[PolicyRun], budget: Budget) -> Iterator[Optimum]:
@@ -215,8 +215,8 @@ def _narrower(search: Search, runs: Sequence[PolicyRun], budget: Budget) -> Iter
         search.take_notes(inner)
         if inner.best is not None:
             search.offer(inner.best, inner.found_by or inner.engine)
-        known = -1 if search.checked is None else search.checked.value
-        if inner.checked is not None and inner.checked.value >= known:
+        proved = -1 if search.checked is None else search.checked.value
+        if inner.checked is not None and inner.checked.value >= proved:
             yield Optimum(scope, inner.best, inner.checked)
 
 
@@ -232,24 +232,24 @@ def _judged(
     """
     search.engine = "policies"
     for label, policy in labelled:
-        made: PolicyRun | str
+        judged: PolicyRun | str
         if isinstance(policy, Policy):
-            made = attempt(search, policy, label, router, reserve)
+            judged = attempt(search, policy, label, router, reserve)
         else:
-            made = policy
-        if isinstance(made, str):
-            search.note(f"{label}: {made}")
+            judged = policy
+        if isinstance(judged, str):
+            search.note(f"{label}: {judged}")
             yield PolicyRun.unknown(search.instance, label, Outcome.UNFINISHED, search.clock)
         else:
-            offer_run(search, made)
-            if made.note is not None:
-                search.note(f"{label}: {made.note}")
+            offer_run(search, judged)
+            if judged.note is not None:
+                search.note(f"{label}: {judged.note}")
             if isinstance(policy, PausingPolicy) and (
-                limited := limit_note(made, policy.most_active)
+                limited := limit_note(judged, policy.most_active)
             ):
                 search.note(limited)
-            made.measures()  # within the limit
-            yield made
+            judged.measures()  # within the limit
+            yield judged
 
 
 def _labelled(
@@ -269,8 +269,8 @@ def _labelled(
     return choice.policy, choice
 
 
-def _in_time(known: InTime | None, runs: Iterable[PolicyRun]) -> InTime | None:
+def _in_time(levels: InTime | None, runs: Iterable[PolicyRun]) -> InTime | None:
     """Return the ceiling of a service level, with the number of each run that attain it."""
-    if known is None:
+    if levels is None:
         return None
-    return replace(known, attained=tuple(attained_in(run, known.slo) for run in runs))
+    return replace(levels, attained=tuple(attained_in(run, levels.slo) for run in runs))

@@ -179,9 +179,9 @@ def _optimum(value: Json, instance: Instance, clock: Clock, provenance: Json) ->
     claim, bound = value["upper"], value["lower"]
     if claim is not None:
         name = str(provenance.get("found_by") or "best run")
-        said = {"policy": name, "outcome": "completed", **claim}
-        made = run_from_json(said, instance, clock)
-        upper = made.schedule if clock.is_even else made
+        claimed = {"policy": name, "outcome": "completed", **claim}
+        run = run_from_json(claimed, instance, clock)
+        upper = run.schedule if clock.is_even else run
     lower = None
     if bound is not None:
         method = str(provenance.get("bounded_by") or bound["proof"]["kind"])
@@ -206,8 +206,8 @@ def run_to_json(run: Schedule) -> Json:
     claim: Json = {"segments": run.segments} if has_segments else {"starts": run.starts}
     waits = [
         (number, time, worker) if is_fleet else (number, time)
-        for worker, known in enumerate(run.resumed)
-        for number, time in known.items()
+        for worker, times in enumerate(run.resumed)
+        for number, time in times.items()
         if time
     ]
     more = {
@@ -259,13 +259,20 @@ def _slo_to_json(in_time: InTime) -> dict[str, Any]:
     }
 
 
+def _prices(value: dict[str, Any]) -> SloPrices | SharedRoundsProof:
+    """Return the prices of a ceiling."""
+    if "kind" in value:
+        return convert(value, SharedRoundsProof)
+    return convert(value, SloPrices)
+
+
 def _in_time(value: dict[str, Any], best: PolicyRun | None, count: int) -> InTime:
     """Return the service level of the result of `_slo_to_json`."""
     return InTime(
         slo=Slo(**value["limits"]),
         count=count,
         ceiling=value["ceiling"],
-        proof=convert(value["proof"], SharedRoundsProof if "kind" in value["proof"] else SloPrices),
+        proof=_prices(value["proof"]),
         sure_misses=None,
         best=best,
         attained=tuple(value["attained"]),

@@ -18,21 +18,21 @@ from kvopt.simulate.running import run
 from kvopt.timetable.runs import PolicyRun
 
 
-def offer_run(search: Search, made: PolicyRun) -> None:
+def offer_run(search: Search, run: PolicyRun) -> None:
     """Offer the run of a policy as a schedule, in rounds without evicted work."""
     if search.problem.in_seconds:
-        search.offer(made, made.policy)
-    elif made.schedule is not None:
-        search.offer(replace(made.schedule, instance=search.instance), f"policy {made.policy}")
+        search.offer(run, run.policy)
+    elif run.schedule is not None:
+        search.offer(replace(run.schedule, instance=search.instance), f"policy {run.policy}")
 
 
-def limit_note(made: PolicyRun, most: int) -> str | None:
+def limit_note(run: PolicyRun, most: int) -> str | None:
     """Return a note on a limit of active requests that a run reached, None if it did not."""
-    active = max((max(part.sweep.active, default=0) for part in made.parts), default=0)
-    if not made.is_complete or active < most:
+    active = max((max(part.sweep.active, default=0) for part in run.parts), default=0)
+    if not run.is_complete or active < most:
         return None
     return (
-        f"{made.policy}: reached its limit of {counted(most, 'active request')} on a machine, "
+        f"{run.policy}: reached its limit of {counted(most, 'active request')} on a machine, "
         "which bounds ignore: its ratio has the price of that limit in it"
     )
 

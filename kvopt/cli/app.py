@@ -15,7 +15,18 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.models import OptionInfo
 
-from kvopt.cli import certify, files, fleet, hardware, research, run, solve, study, tools
+from kvopt.cli import (
+    certify,
+    files,
+    fleet,
+    hardware,
+    headroom,
+    research,
+    run,
+    solve,
+    study,
+    tools,
+)
 from kvopt.cli.common import filled_in, option, refuse, warn_oversubscription
 from kvopt.cli.printing import set_up, try_outputs
 from kvopt.errors import LEFT, InvalidInput
@@ -32,7 +43,7 @@ MESSAGES = "Messages"
 
 PANELS = {
     "Solve and certify": "generate solve bound run certify verify check plot",
-    "Servers": "import import-run fleet",
+    "Servers": "headroom import import-run fleet",
     "Research": "study report reduce",
     "Tools": "policies export info warmup",
 }
@@ -64,6 +75,8 @@ kvopt plot a.json --schedule best.json -o best.svg
 kvopt plot a.json --policy mc-sf -o mc-sf.png
 kvopt import samples/chat.csv --format azure --memory 2048 -o chat.json
 kvopt import-run samples/vllm.jsonl -o run.json
+kvopt headroom samples/chat.csv --memory 4096 -t 20 --out chat
+kvopt headroom samples/vllm.jsonl -t 20 --out vllm
 kvopt fleet a.json --match fcfs --router round-robin --workers 3 -t 2
 kvopt fleet a.json --target mean=22 --counts 1..4 -t 2 --out fleets
 kvopt study smoke --describe
@@ -83,7 +96,7 @@ kvopt hardware show llama-3-8b@h100
 """
 """Examples in the order in which they can run; the last command of a line is the one it shows."""
 
-_HOMES = (files, solve, run, certify, fleet, hardware, study, research, tools)
+_HOMES = (files, solve, run, certify, headroom, fleet, hardware, study, research, tools)
 _WORKS: dict[str, Work] = {name: work for home in _HOMES for name, work in vars(home).items()}
 
 

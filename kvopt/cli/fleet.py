@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from kvopt.cli import common
 from kvopt.cli.common import blamed_on, option, refuse
@@ -17,6 +17,7 @@ from kvopt.files.atomic import write_atomically
 from kvopt.problem.instance import MOST_WORKERS
 
 if TYPE_CHECKING:
+    from kvopt.fleets.over_time import FleetOverTime
     from kvopt.fleets.sizes import Band, FleetSizes
 
 _COUNTS = re.compile(r"([0-9]{1,6})(?:\.\.([0-9]{1,6}))?")
@@ -63,12 +64,27 @@ class TriedOptions:
     )
 
 
+@dataclass(frozen=True, kw_only=True)
+class OverTimeOptions:
+    """Numbers of machines that change over time."""
+
+    every: str | None = option(
+        "Numbers of machines change only every 10m, 1h, or so many rounds: both sides of each "
+        "window, with --attain.",
+        "TIME",
+    )
+    start_up: str | None = option(
+        "With --every: what a machine takes until it serves, in schedules; bounds take 0.", "TIME"
+    )
+
+
 def fleet_command(
     *,
     problem: common.InstanceOptions,
     timing: common.ClockOptions,
     aims: TargetOptions,
     tried: TriedOptions,
+    over_time: OverTimeOptions,
     out: Path | None = option("Write certificates, picture and JSON; existing ones count.", "DIR"),
     _json: common.Json,
     _modules: common.Modules,
@@ -81,7 +97,13 @@ def fleet_command(
     command with the same --out continues.
     """
     from kvopt.fleets.running import FleetMatch, fleet_sizes, routers_of
+    from kvopt.fleets.scaling import fleet_over_time
 
+    is_over_time = over_time.every is not None
+    refuse("--start-up", "goes with --every", not is_over_time and over_time.start_up is not None)
+    only = "--every needs --attain 99% with --slo, and has no --match, --target or --counts"
+    others = (aims.match, aims.target, tried.counts)
+    refuse("options", only, is_over_time and (aims.attain is None or any(others)))
     is_target = aims.match is None
     given = [aims.match, aims.target, aims.attain]
     refuse("options", "give --match, --target or --attain, one of them", given.count(None) != 2)
@@ -98,27 +120,32 @@ def fleet_command(
     if aims.match is not None:
         aim = FleetMatch(aims.match, (ways or routers_of(aims.match)[-1:])[0], instance.workers)
         ways = ways[1:] and ways
+    shared: dict[str, Any] = {
+        "attain": aims.attain,
+        "policies": tried.policy or (),
+        "routers": ways,
+        "slo": aims.slo,
+        "clock": clock,
+        "time_limit": tried.time_limit,
+        "threads": tried.threads,
+        "out": out,
+        "scope": tried.scope,
+        "gpus": tried.gpus,
+        "observer": say if is_watched() else detail,
+        "command": command_line(),
+    }
+    found: FleetSizes | FleetOverTime
     with common.undisturbed(), blamed_on(problem.file):
-        found = fleet_sizes(
-            instance,
-            aim,
-            attain=aims.attain,
-            policies=tried.policy or (),
-            routers=ways,
-            slo=aims.slo,
-            counts=counts,
-            clock=clock,
-            time_limit=tried.time_limit,
-            threads=tried.threads,
-            out=out,
-            scope=tried.scope,
-            gpus=tried.gpus,
-            observer=say if is_watched() else detail,
-            command=command_line(),
-        )
-        show(found.to_json(), _lines(found))
+        if over_time.every is not None:
+            found = day = fleet_over_time(
+                instance, over_time.every, start_up=over_time.start_up, **shared
+            )
+            show(day.to_json(), _lines_over_time(day))
+        else:
+            found = sizes = fleet_sizes(instance, aim, counts=counts, **shared)
+            show(sizes.to_json(), _lines(sizes))
         if out is not None:  # last: a full disk must not lose the answer
-            _write(found, out)
+            _write(found, out, "every" if is_over_time else "fleet")
     common.finish(found.signal_number)
 
 
@@ -140,10 +167,10 @@ def _parsed(text: str) -> list[int]:
     return sorted(found)
 
 
-def _write(found: FleetSizes, out: Path) -> None:
+def _write(found: FleetSizes | FleetOverTime, out: Path, name: str) -> None:
     """Write the answer and its picture next to the certificates."""
     out.mkdir(parents=True, exist_ok=True)
-    write_atomically(out / "fleet.json", json_of.dumps(found.to_json(), indent=1) + "\n")
+    write_atomically(out / f"{name}.json", json_of.dumps(found.to_json(), indent=1) + "\n")
     try:
         from kvopt.show import plots
     except MissingPackage as error:
@@ -151,8 +178,40 @@ def _write(found: FleetSizes, out: Path) -> None:
     else:
         figure = found.plot()
         for suffix in ("svg", "png"):
-            plots.save(figure, out / f"fleet.{suffix}")
-    say(f"wrote {out}: a certificate of each number of machines, picture, JSON")
+            plots.save(figure, out / f"{name}.{suffix}")
+    proofs = "a certificate of each number of machines"
+    proofs = proofs if name == "fleet" else "certificates of proved numbers above 1"
+    say(f"wrote {out}: {proofs}, picture, JSON")
+
+
+def _lines_over_time(found: FleetOverTime) -> Iterator[str]:
+    yield found.answer
+    scale = found.problem.problem.clock.scale
+    unit = "round" if found.problem.problem.clock.is_even else "s"
+    rows = [
+        {
+            f"from {unit}": f"{window.begin / scale:,.12g}",
+            "arrivals": window.arrivals,
+            "formula": window.formula,
+            "proved": window.proved,
+            "sufficient": window.sufficient,
+            "misses": window.misses,
+            "allowed": window.allowed,
+        }
+        for window in found.windows
+    ]
+    yield from table(rows)
+    sums = {
+        f"{found.unit}": "sum",
+        "formula": found.worded(found.formula, up=True),
+        "proved": found.worded(found.proved, up=False),
+        "whenever they change": found.worded(found.machine_time, up=False),
+        "sufficient": found.worded(found.sufficient, up=True),
+    }
+    yield from table([sums])
+    say(found.problem.problem.scope.sentence)
+    if found.left:
+        say(f"kvopt: not looked at: windows {', '.join(map(str, found.left))}")
 
 
 def _lines(found: FleetSizes) -> Iterator[str]:

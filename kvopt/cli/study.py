@@ -31,6 +31,7 @@ from kvopt.show.summary import counted
 
 if TYPE_CHECKING:
     from kvopt.studies import StudyProgress, StudyResult
+    from kvopt.studies.intervals import Runs
 
 _LOG_EVERY = 10.0
 """Seconds between two lines of progress in a log file."""
@@ -135,7 +136,8 @@ def _lines(found: StudyResult) -> Iterator[str]:
     from kvopt.studies.answers import left_out
     from kvopt.studies.intervals import by_policy, four_digits
 
-    in_seconds = found.study.limits[0].batch_time is not None
+    limits = found.study.limits[0]
+    in_seconds = limits.batch_time is not None
     rows = [
         {
             "policy": row.policy,
@@ -145,6 +147,7 @@ def _lines(found: StudyResult) -> Iterator[str]:
             "mean x optimum": row.mean,
             "worst x optimum": row.worst,
             **({"mean s": row.latency and four_digits(row.latency)} if in_seconds else {}),
+            **(_attaining(row, limits.attain) if limits.slo else {}),
         }
         for row in by_policy(found.records)
     ]
@@ -161,6 +164,20 @@ def _lines(found: StudyResult) -> Iterator[str]:
         f"kvopt: {progress.done} of {progress.instances} instances done, {progress.failed} failed; "
         f"{found.directory} holds the results"
     )
+
+
+def _attaining(row: Runs, share: str | None) -> dict[str, object]:
+    """Return how many attain the service levels, in which no schedule is above the ceiling."""
+    from kvopt.studies.intervals import in_percent
+
+    cells: dict[str, object] = {
+        "attain": in_percent(row.attaining("attained")),
+        "ceiling": in_percent(row.attaining("ceiling"), up=True),
+    }
+    if share is not None:
+        reached, impossible = row.judged("reached"), row.judged("impossible")
+        cells[share] = f"{reached} of {len(row.records)}, impossible {impossible}"
+    return cells
 
 
 def _observer(label: str) -> Callable[[StudyProgress], None]:

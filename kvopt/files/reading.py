@@ -103,8 +103,8 @@ def _integer(digits: str) -> int | float:
 
 
 def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    return found if len(found) == len(pairs) else _Doubled(pairs)
+    members = dict(pairs)
+    return members if len(members) == len(pairs) else _Doubled(pairs)
 
 
 class _Doubled(dict[str, Any]):

@@ -15,6 +15,7 @@ from kvopt.bounds.seconds import seconds_bound
 from kvopt.bounds.slo import least_times, slo_ceiling, spans_of
 from kvopt.bounds.volume import volume_bound
 from kvopt.errors import InvalidInput, shown
+from kvopt.fleets.planners import arrival_span, planned_machines, service_rate
 from kvopt.incumbent.in_time import attained_in
 from kvopt.kernels.budget import Budget
 from kvopt.problem.batch_time import MILLISECOND, NANOSECONDS
@@ -26,7 +27,7 @@ from kvopt.show.summary import rounded
 
 _FIELD = "--target"
 _UNBOUNDED = re.compile(r"p[0-9.]+|median|max|worst")
-_LENGTHS = {"s": NANOSECONDS, "ms": MILLISECOND}
+_LENGTHS = {"h": 3600 * NANOSECONDS, "m": 60 * NANOSECONDS, "s": NANOSECONDS, "ms": MILLISECOND}
 """Nanoseconds of the units."""
 
 
@@ -108,26 +109,13 @@ class Latency:
         7
         """
         number, unit = _parsed(text)
-        mean = number * self._length(unit)
+        mean = number * unit_length(unit, self.instance, self.clock, _FIELD, "mean=5s, mean=800ms")
         total = int(mean * self._count)
         if mean <= 0 or total > LARGEST_INTEGER:
             reason = f"must be more than 0, and less than 2^53 in all, got {text}"
             raise InvalidInput(reason, field=_FIELD)
         said = text.partition("=")[2].removesuffix(unit)
         return Target(total, f"a mean latency of {said} {unit or 'rounds'}")
-
-    def _length(self, unit: str) -> Fraction | int:
-        """Return how many units of the clock make one of the given units."""
-        if self.clock.is_even and not unit:
-            return 1
-        if not unit:
-            raise InvalidInput("needs a unit with --seconds: mean=5s, mean=800ms", field=_FIELD)
-        if not self.clock.is_even:
-            return _LENGTHS[unit]
-        if self.instance.round_ms is None:
-            reason = f"{unit} needs --seconds, or an instance with round_ms"
-            raise InvalidInput(reason, field=_FIELD)
-        return _LENGTHS[unit] / (Fraction(str(self.instance.round_ms)) * MILLISECOND)
 
     def of_run(self, run: PolicyRun) -> int | None:
         """Return the total latency of a run, None if it did not complete."""
@@ -238,6 +226,12 @@ class Misses:
         ceiling = slo_ceiling(fleet, self._levels, model, scope=scope, budget=Budget(0.0))
         return len(fleet) - ceiling.value
 
+    def planned(self) -> int:
+        """Return the number of machines of planners' formula, which proves nothing."""
+        rate = service_rate(self.instance, self.clock, self._levels)
+        span = arrival_span(self.clock.arrivals(self.instance), self.clock)
+        return planned_machines(len(self.instance), span, rate)
+
     def least(self) -> tuple[int, str]:
         """Return how many miss even with a machine of their own, and the text."""
         alone = least_times(self.instance, self.clock.model)
@@ -272,6 +266,22 @@ class Misses:
 
 
 Measure = Latency | Misses
+
+
+def unit_length(
+    unit: str, instance: Instance, clock: Clock, field: str, example: str
+) -> Fraction | int:
+    """Return how many units of the clock make one of the given units; none is a round."""
+    if clock.is_even and not unit:
+        return 1
+    if not unit:
+        raise InvalidInput(f"needs a unit with --seconds: {example}", field=field)
+    if not clock.is_even:
+        return _LENGTHS[unit]
+    if instance.round_ms is None:
+        reason = f"{unit} needs --seconds, or an instance with round_ms"
+        raise InvalidInput(reason, field=field)
+    return _LENGTHS[unit] / (Fraction(str(instance.round_ms)) * MILLISECOND)
 
 
 def _parsed(text: str) -> tuple[Fraction, str]:

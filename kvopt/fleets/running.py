@@ -26,6 +26,7 @@ from kvopt.fleets.sizes import FleetSizes, bands_of, better, keep, read_folder
 from kvopt.incumbent.interrupts import signals_remembered
 from kvopt.incumbent.limits import Limits, limits_of
 from kvopt.incumbent.proofs import CheckedBound
+from kvopt.kernels.budget import Budget
 from kvopt.kernels.compiler import wait_until
 from kvopt.problem.clocks import Clock
 from kvopt.problem.hardware.roofline import gpus_of
@@ -100,12 +101,15 @@ class Effort(TypedDict, total=False):
         Receives a line about the work that begins.
     command
         Command that certificates record.
+    budget
+        Time for all numbers of machines, schedulers included; without a limit by default.
     """
 
     time_limit: float | None
     threads: int | None
     observer: Observer
     command: str | None
+    budget: Budget
 
 
 def fleet_sizes(
@@ -186,7 +190,8 @@ def fleet_sizes(
     directory = None if out is None else Path(out)
     known = read_folder(directory, measure, scope) if directory else {}
     told = effort.get("observer", lambda _: None), effort.get("command")
-    work = _Work(measure, scope, pairs, limits, *told, known)
+    budget = effort.get("budget", Budget())
+    work = _Work(measure, scope, pairs, limits, *told, known, budget)
     goal = None
     with signals_remembered(work.interrupt):
         try:
@@ -199,7 +204,7 @@ def fleet_sizes(
                 chosen = work.numbers(goal.most, match.workers if match else None)
             work.look_at({*chosen, *([match.workers] if match else [])}, directory)
         except Stopped:
-            if work.signal_number is None:
+            if not work.is_over():
                 raise
     if goal is None:
         raise KeyboardInterrupt
@@ -208,7 +213,9 @@ def fleet_sizes(
     if gpus is None and clock.model is not None:
         gpus = gpus_of(clock.model)
     left = tuple(work.left)
-    return FleetSizes(asked, goal, bands, measure, scope, left, work.signal_number, gpus)
+    formula = measure.planned() if isinstance(measure, Misses) else None
+    ended = left, work.signal_number
+    return FleetSizes(asked, goal, bands, measure, scope, *ended, gpus, formula)
 
 
 def _refuse_mixed_aims(
@@ -264,6 +271,7 @@ class _Work:
     tell: Observer
     command: str | None
     known: dict[int, Certificate]
+    budget: Budget
     runs: dict[int, list[PolicyRun]] = field(default_factory=dict)
     left: list[int] = field(default_factory=list)
     signal_number: int | None = None
@@ -273,8 +281,8 @@ class _Work:
         self.signal_number = number
 
     def is_over(self) -> bool:
-        """Whether a signal arrived."""
-        return self.signal_number is not None
+        """Whether a signal arrived, or the time is over."""
+        return self.signal_number is not None or self.budget.over()
 
     def matched(self, match: FleetMatch) -> Target:
         """Return the value of a run as a target."""
@@ -310,7 +318,7 @@ class _Work:
                 slo=aimed,
                 only_slo=aimed is not None,
                 command=self.command,
-                limits=limits,
+                limits=self.within(limits),
             )
             self.signal_number = self.signal_number or found.signal_number
             found = better(found, self.known.get(count), bounds.get(count))
@@ -318,6 +326,11 @@ class _Work:
                 keep(directory, found)
             self.known[count] = found
             self.left.remove(count)
+
+    def within(self, limits: Limits) -> Limits:
+        """Return limits of one number of machines, within the time for all that are left."""
+        share = self.budget.left / max(len(self.left), 1)
+        return replace(limits, time_limit=min(limits.time_limit, share))
 
     def bounds(self, each: Limits) -> Mapping[int, CheckedBound]:
         """Return bounds for all numbers of workers at once; they share results."""

@@ -100,6 +100,9 @@ class FleetSizes(Summarised):
         The signal that ended the work, if any.
     gpus
         GPUs of a machine, None if unknown.
+    formula
+        With a service level arrival rate over service rate, rounded up: neither a bound nor known
+        to suffice.
     """
 
     instance: Instance
@@ -110,6 +113,7 @@ class FleetSizes(Summarised):
     left: tuple[int, ...] = ()
     signal_number: int | None = None
     gpus: int | None = None
+    formula: int | None = None
 
     @property
     def machines(self) -> tuple[int | None, int | None]:
@@ -165,10 +169,17 @@ class FleetSizes(Summarised):
             else f"No number of machines is ruled out for {self.target.said}"
         )
         if known is None:
-            return f"{said}; no schedule is known that does.{self._needed}"
+            return f"{said}; no schedule is known that does.{self._needed}{self._planned}"
         name = self._enough()[known]
         with_ = f"with {self._counted(known)} a schedule is known that does ({name})"
-        return f"{said}; {with_}{self._between(least, known)}.{self._needed}"
+        return f"{said}; {with_}{self._between(least, known)}.{self._needed}{self._planned}"
+
+    @property
+    def _planned(self) -> str:
+        """Return the number of machines of the formula, as a sentence."""
+        if self.formula is None:
+            return ""
+        return f" The formula of planners makes {self._counted(self.formula)}, and proves nothing."
 
     def _counted(self, machines: int) -> str:
         """Return a number of machines, and of their GPUs."""
@@ -226,6 +237,7 @@ class FleetSizes(Summarised):
             "fleets": [band.to_json() for band in self.bands],
             "machines": list(self.machines),
             "needs": self.needs,
+            "formula": self.formula,
             "gpus": self.gpus,
             "target": self.target.most,
             "target_said": self.target.said,

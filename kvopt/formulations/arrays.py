@@ -175,16 +175,16 @@ class ArrayModel(Program):
 
     def columns_of(self, schedule: Schedule) -> list[int] | None:
         """Return the columns that are 1 in a schedule, None if it leaves the windows."""
-        found = in_standard_form(schedule)
-        places = [*zip(self.columns, found.workers, found.starts, self.layout.windows, strict=True)]
+        form = in_standard_form(schedule)
+        places = [*zip(self.columns, form.workers, form.starts, self.layout.windows, strict=True)]
         if not all(k in window for _, _, k, window in places):
             return None
         chosen = [int(columns[worker, k - window[0]]) for columns, worker, k, window in places]
         held = set[int]()
         for v, users in enumerate(self.layout.users):
             for i in users:
-                first = np.searchsorted(self.layout.moments, found.starts[i] + 1)
-                first += self.layout.num_times * found.workers[i]
+                first = np.searchsorted(self.layout.moments, form.starts[i] + 1)
+                first += self.layout.num_times * form.workers[i]
                 held.update(range(first, first + self.instance.requests[i].output))
             chosen += (self.layout.num_columns + v * self.layout.num_rows + row for row in held)
             held.clear()
@@ -238,9 +238,9 @@ def time_indexed_arrays(
         for row, (i, j) in enumerate(plan.ordered)
         for entry in ((row, columns[i], ends[i]), (row, columns[j], -ends[j]))
     )
-    each = np.arange(plan.num_rows)
+    rows = np.arange(plan.num_rows)
     memory: list[tuple[Any, Integers, Any]] = [*_memory(instance, plan, columns)]
-    memory += [(each, *node) for node in zip(held, instance.forest.weights, strict=True)]
+    memory += [(rows, *node) for node in zip(held, instance.forest.weights, strict=True)]
     families = [
         Family(len(instance), 1, 1, starts),
         Family(plan.num_rows, -np.inf, instance.memory, memory),
@@ -252,7 +252,7 @@ def time_indexed_arrays(
     activity = list(_active(instance, plan, columns)) if plan.users else []
     for node, users in zip(held, plan.users, strict=True):
         families += [
-            Family(plan.num_rows, -np.inf, 0, [activity[i], (each, node, -1.0)]) for i in users
+            Family(plan.num_rows, -np.inf, 0, [activity[i], (rows, node, -1.0)]) for i in users
         ]
     return ArrayModel.of(families, cost, instance, plan, columns)
 

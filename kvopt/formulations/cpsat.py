@@ -58,11 +58,11 @@ class PairModel:
 
     def hint(self, schedule: Schedule) -> None:
         """Suggest a schedule."""
-        known = in_standard_form(schedule)
-        for i, (start, worker) in enumerate(zip(known.starts, known.workers, strict=True)):
+        form = in_standard_form(schedule)
+        for i, (start, worker) in enumerate(zip(form.starts, form.workers, strict=True)):
             self.model.add_hint(self.waits[i], start - self.instance.requests[i].arrival)
-            for each, literal in self.at[i].items():
-                self.model.add_hint(literal, each == worker)
+            for machine, literal in self.at[i].items():
+                self.model.add_hint(literal, machine == worker)
 
     def schedule(self, value: Callable[[Any], Any]) -> Schedule:
         """Return the schedule in the values of variables."""
@@ -232,11 +232,11 @@ class _Builder:
 
     def _users(self) -> dict[tuple[int, int], list[Any]]:
         """Return users of nodes that may be active at the completion of a request without them."""
-        found: dict[tuple[int, int], list[Any]] = {}
+        users: dict[tuple[int, int], list[Any]] = {}
         for (i, j), literal in self.active.items():
             for v in self._apart_from(i, j):
-                found.setdefault((i, v), []).append(literal)
-        return found
+                users.setdefault((i, v), []).append(literal)
+        return users
 
     def redundant_cumulative(self) -> None:
         """At every time each active request holds its private prompt and one token at least."""

@@ -37,13 +37,13 @@ def set_options(highs: Highs, search: Search, **options: object) -> None:
 
 def interrupt_of(highs: Highs) -> Callable[[], None]:
     """Return a function that asks HiGHS to stop, from any thread."""
-    asked = [False]
+    is_asked = [False]
 
     def ask() -> None:
-        asked[0] = True
+        is_asked[0] = True
 
     for event in (highs.cbMipInterrupt, highs.cbSimplexInterrupt, highs.cbIpmInterrupt):
-        event += lambda event: event.interrupt() if asked[0] else None
+        event += lambda event: event.interrupt() if is_asked[0] else None
     return ask
 
 

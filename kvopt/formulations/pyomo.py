@@ -67,10 +67,10 @@ def model_of(program: ArrayModel, *, relax: bool = False) -> Any:
         name = key[0] if is_named else "x"
         keys.setdefault(name, []).append(key[is_named:])
     ordered: list[Any] = []
-    for name, own in keys.items():
-        variables = pyo.Var(own, domain=pyo.UnitInterval if relax else pyo.Binary)
+    for name, of_name in keys.items():
+        variables = pyo.Var(of_name, domain=pyo.UnitInterval if relax else pyo.Binary)
         setattr(model, name, variables)
-        ordered += (variables[key] for key in own)
+        ordered += (variables[key] for key in of_name)
 
     def linear(coefficients: Any, places: Any) -> Any:
         pairs = zip(coefficients.astype(int).tolist(), places.tolist(), strict=True)
@@ -86,7 +86,7 @@ def model_of(program: ArrayModel, *, relax: bool = False) -> Any:
     priced = np.flatnonzero(program.cost)
     model.total_latency = pyo.Objective(expr=linear(program.cost[priced], priced))
     matrix = program.matrix.tocsr()
-    for family, numbered in groupby(enumerate(rows), lambda each: each[1][0]):
+    for family, numbered in groupby(enumerate(rows), lambda numbered_key: numbered_key[1][0]):
         places = {tuple(key): place for place, (_, *key) in numbered}
         about = [key if len(key) > 1 else key[0] for key in places]
         setattr(model, family, pyo.Constraint(about, rule=partial(row, places)))
@@ -118,13 +118,13 @@ def solve(model: Any, time_limit: float | None = None) -> str:
     """Solve with HiGHS, load the solution and return why it stopped."""
     from pyomo.contrib.solver.common.factory import SolverFactory
 
-    found = solved(SolverFactory(DEFAULT_SOLVER), model, time_limit)
-    condition = found.termination_condition.name
+    results = solved(SolverFactory(DEFAULT_SOLVER), model, time_limit)
+    condition = results.termination_condition.name
     return "optimal" if condition == "convergenceCriteriaSatisfied" else str(condition)
 
 
 def schedule_from(model: Any) -> Schedule | None:
     """Read the schedule from a solved model, None unless it is integral."""
     program: ArrayModel = model.program
-    found = [pyo.value(variable, exception=False) or 0.0 for variable in model.x.values()]
-    return program.schedule_of(np.array(found))
+    solution = [pyo.value(variable, exception=False) or 0.0 for variable in model.x.values()]
+    return program.schedule_of(np.array(solution))

@@ -33,9 +33,10 @@ from kvopt.heuristics.nodes import (
     Node,
     Prompt,
     Requests,
+    arrive,
     first_node,
     held_before,
-    meet,
+    leave,
     mixed,
     nothing_made,
     start_on,
@@ -99,18 +100,24 @@ def advance(trace: Trace, node: Node, rule: Rule, until: int, room: Room) -> flo
     """
     requests, counts, cost = trace.requests, node.counts, 0.0
     paid, moment, last = trace.worth.paid, trace.worth.moment, len(trace.worth.paid) - 1
-    memory = requests.memory * len(node.active)
+    memory, active, ends = requests.memory * len(node.active), node.active, node.ends
+    line, coming, arrivals = requests.line, requests.coming, requests.arrivals
     while counts[NOW] < until:
         now = counts[NOW]
-        meet(requests, node)
-        cost += _admit(requests, node, trace.worth, rule, room.made)
+        # Both are called where something happens only: references to their arrays are counted.
+        if counts[COME] < len(line) and arrivals[line[coming[counts[COME]]]] <= now:
+            arrive(requests, node, now)
+        for worker in range(len(active)):
+            if active[worker] > 0 and ends[worker, 0] <= now:
+                leave(node, worker)
+        if counts[FRONT] < counts[STOP]:
+            cost += _admit(requests, node, trace.worth, rule, room.made)
         following = until
-        for worker in range(len(node.active)):
-            if node.active[worker] > 0:
-                following = min(following, node.ends[worker, 0])
-        if counts[COME] < len(requests.line):
-            come = requests.coming[counts[COME]]
-            following = min(following, requests.arrivals[requests.line[come]])
+        for worker in range(len(active)):
+            if active[worker] > 0:
+                following = min(following, ends[worker, 0])
+        if counts[COME] < len(line):
+            following = min(following, arrivals[line[coming[counts[COME]]]])
         begin, end = min(now, last), min(following, last)  # idle memory in the meantime has a price
         cost += (memory - node.bases.sum()) * (paid[end] - paid[begin])
         cost -= node.active.sum() * (moment[end] - moment[begin])

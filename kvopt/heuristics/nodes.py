@@ -13,6 +13,7 @@ The look-ahead decides as that of `kvopt.simulate.policies.lookahead`, in compil
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -26,7 +27,8 @@ from kvopt.problem.instance import Instance
 Rows = Integers
 """Integers in two dimensions: a row for each worker."""
 
-FRONT, STOP, COME, STATE, NOW = range(5)  # entries of `Node.counts`
+FRONT, STOP, COME, STATE, NOW = range(5)
+"""First entries of `Node.counts`; a clock of seconds adds its own."""
 FIRST, EMPTIEST, FULLEST = 0.0, 1.0, 2.0
 """The worker that takes a request: the first where it fits, or the one that holds least or most."""
 
@@ -83,7 +85,7 @@ class Node(NamedTuple):
     ----------
     counts
         Begin and end of the waiting requests in ``queue``, the number of arrived ones, a hash of
-        the state (started requests, and the future holdings of active ones), and the round.
+        the state (started requests, and the future holdings of active ones), the round, and more.
     active, bases
         Number of active requests on each worker, and the sum of their offsets.
     queue
@@ -145,20 +147,36 @@ def nothing_made(count: int) -> Made:
     return Made(np.zeros(count, dtype=np.int64), np.zeros(count, dtype=np.int64))
 
 
-def first_node(requests: Requests) -> Node:
-    """Return the node before any request has arrived."""
-    return Node(*(field[0] for field in empty_nodes(requests, 1)))
+def first_node(requests: Requests, more: Sequence[int] = ()) -> Node:
+    """Return the node before any request has arrived, with the first values of further counts."""
+    return Node(*(field[0] for field in empty_nodes(requests, 1, more)))
 
 
-def empty_nodes(requests: Requests, width: int) -> Node:
-    """Return empty nodes, one in each row."""
+def empty_nodes(requests: Requests, width: int, more: Sequence[int] = ()) -> Node:
+    """Return empty nodes, one in each row, with the first values of further counts."""
     count, workers, most = len(requests.line), requests.workers, most_active(requests)
-    counts = np.tile(np.array([count, count, 0, 0, 0], dtype=np.int64), (width, 1))
+    counts = np.tile(np.array([count, count, 0, 0, 0, *more], dtype=np.int64), (width, 1))
     active, bases = np.zeros((2, width, workers), dtype=np.int64)
     queue, passed = (np.zeros((width, size), dtype=np.int64) for size in (2 * count, count))
     ends, offsets, loads = np.zeros((3, width, workers, most), dtype=np.int64)
     until = np.zeros((width, workers, len(requests.weights)), dtype=np.int64)
     return Node(counts, active, bases, queue, passed, ends, offsets, loads, until)
+
+
+@compiled
+def node_of(nodes: Node, row: int) -> Node:
+    """Return one of many nodes, which share their arrays."""
+    return Node(
+        nodes.counts[row],
+        nodes.active[row],
+        nodes.bases[row],
+        nodes.queue[row],
+        nodes.passed[row],
+        nodes.ends[row],
+        nodes.offsets[row],
+        nodes.loads[row],
+        nodes.until[row],
+    )
 
 
 @compiled
@@ -183,45 +201,39 @@ def copy_node(node: Node, copy: Node, seen: int) -> None:
 
 
 @compiled
-def meet(requests: Requests, node: Node) -> None:
-    """Let arriving requests join the line, and completed ones leave."""
-    counts = node.counts
-    now, come = counts[NOW], counts[COME]
-    while (
-        come < len(requests.line) and requests.arrivals[requests.line[requests.coming[come]]] <= now
-    ):
-        _join(node, requests.coming[come])
-        come += 1
-    counts[COME] = come
-    for worker in range(len(node.active)):
-        ends, offsets, loads = node.ends[worker], node.offsets[worker], node.loads[worker]
-        gone, active = 0, node.active[worker]
-        while gone < active and ends[gone] <= now:
-            node.bases[worker] -= offsets[gone]
-            counts[STATE] -= mixed(ends[gone], offsets[gone])
-            gone += 1
-        if gone:
-            for x in range(gone, active):
-                ends[x - gone], offsets[x - gone], loads[x - gone] = ends[x], offsets[x], loads[x]
-            node.active[worker] -= gone
+def arrive(requests: Requests, node: Node, time: int) -> None:
+    """Let requests that arrive by a time join the line, each in its place."""
+    counts, queue, passed = node.counts, node.queue, node.passed
+    line, coming, arrivals = requests.line, requests.coming, requests.arrivals
+    while counts[COME] < len(line) and arrivals[line[coming[counts[COME]]]] <= time:
+        rank, front, stop = coming[counts[COME]], counts[FRONT], counts[STOP]
+        counts[COME] += 1
+        passed[rank] = 0  # an earlier use of this copy may have passed it over
+        place = place_of(rank, queue, front, stop)
+        if place - front < stop - place and front > 0:  # the shorter side moves
+            for x in range(front, place):
+                queue[x - 1] = queue[x]
+            queue[place - 1] = rank
+            counts[FRONT] -= 1
+            continue
+        for x in range(stop, place, -1):
+            queue[x] = queue[x - 1]
+        queue[place] = rank
+        counts[STOP] += 1
 
 
 @compiled
-def _join(node: Node, rank: int) -> None:
-    """Insert a rank in its place, moving the shorter side."""
-    node.passed[rank] = 0  # an earlier use of this copy may have passed it over
-    queue, front, stop = node.queue, node.counts[FRONT], node.counts[STOP]
-    place = place_of(rank, queue, front, stop)
-    if place - front < stop - place and front > 0:
-        for x in range(front, place):
-            queue[x - 1] = queue[x]
-        queue[place - 1] = rank
-        node.counts[FRONT] -= 1
-        return
-    for x in range(stop, place, -1):
-        queue[x] = queue[x - 1]
-    queue[place] = rank
-    node.counts[STOP] += 1
+def leave(node: Node, worker: int) -> None:
+    """Let completed requests leave a worker."""
+    counts, now, gone, active = node.counts, node.counts[NOW], 0, node.active[worker]
+    ends, offsets, loads = node.ends[worker], node.offsets[worker], node.loads[worker]
+    while gone < active and ends[gone] <= now:
+        node.bases[worker] -= offsets[gone]
+        counts[STATE] -= mixed(ends[gone], offsets[gone])
+        gone += 1
+    for x in range(gone, active):
+        ends[x - gone], offsets[x - gone], loads[x - gone] = ends[x], offsets[x], loads[x]
+    node.active[worker] -= gone
 
 
 @compiled
@@ -266,37 +278,32 @@ def worker_for(
     load: Load, prompt: Prompt, output: int, now: int, memory: int, choice: float
 ) -> int:
     """Return the worker that takes a request now, -1 if it fits on none."""
-    best, least = -1, 0
+    best, least, is_sharing = -1, 0, prompt.first < prompt.last
+    end, more = now + output, prompt.private
     for worker in range(len(load.active)):
-        held = load.bases[worker] + load.active[worker] * now
+        active, ends, loads = load.active[worker], load.ends[worker], load.loads[worker]
+        held = load.bases[worker] + active * now
         if choice == FULLEST:
             held = -held
         if best >= 0 and (choice == FIRST or held >= least):
             continue
-        if _fits(load, worker, prompt, output, now, memory):
+        # It has to fit in the next round, and at every completion, its own included.
+        until = load.until[worker]
+        if is_sharing:
+            more = _added(prompt, until, now + 1)
+        if held_before(ends, loads, active, 0, now + 1) + 1 + more > memory:
+            continue
+        x, fits = 0, True
+        while fits and x < active and ends[x] < end:
+            if is_sharing:
+                more = _added(prompt, until, ends[x])
+            fits = loads[x] + more + ends[x] - now <= memory
+            x += 1
+        if is_sharing:
+            more = _added(prompt, until, end)
+        if fits and held_before(ends, loads, active, x, end) + more + output <= memory:
             best, least = worker, held
     return best
-
-
-@compiled
-def _fits(load: Load, worker: int, prompt: Prompt, output: int, now: int, memory: int) -> bool:
-    """Tell whether a request that starts now fits at every completion, its own included."""
-    active, ends, loads = load.active[worker], load.ends[worker], load.loads[worker]
-    until, shares, more = load.until[worker], prompt.first < prompt.last, prompt.private
-    if shares:
-        more = _added(prompt, until, now + 1)
-    if held_before(ends, loads, active, 0, now + 1) + 1 + more > memory:
-        return False
-    end, x = now + output, 0
-    while x < active and ends[x] < end:
-        if shares:
-            more = _added(prompt, until, ends[x])
-        if loads[x] + more + ends[x] - now > memory:
-            return False
-        x += 1
-    if shares:
-        more = _added(prompt, until, end)
-    return bool(held_before(ends, loads, active, x, end) + more + output <= memory)
 
 
 @compiled

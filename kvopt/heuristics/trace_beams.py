@@ -41,6 +41,7 @@ from kvopt.heuristics.nodes import (
     Requests,
     copy_node,
     empty_nodes,
+    node_of,
     requests_of,
 )
 from kvopt.heuristics.reduced_costs import worth_of
@@ -48,7 +49,6 @@ from kvopt.heuristics.rules import USUAL, arrange
 from kvopt.incumbent.incumbent import Search
 from kvopt.kernels.budget import Budget
 from kvopt.kernels.clock import wall_time
-from kvopt.kernels.compiled import compiled
 from kvopt.problem.arrays import Flags, Floats, Integers
 
 _FILLED = (0.85, 1.08)
@@ -168,23 +168,7 @@ def _progress(nodes: Node) -> tuple[Flags, Integers]:
     return waiting | nodes.active.any(axis=1), nodes.counts[:, COME]
 
 
-@compiled
-def _row(nodes: Node, row: int) -> Node:
-    """Return one of many nodes, which share their arrays."""
-    return Node(
-        nodes.counts[row],
-        nodes.active[row],
-        nodes.bases[row],
-        nodes.queue[row],
-        nodes.passed[row],
-        nodes.ends[row],
-        nodes.offsets[row],
-        nodes.loads[row],
-        nodes.until[row],
-    )
-
-
 make_tries = tries_of(
     "tries_in_rounds",
-    Operations(_row, copy_node, arrange, advance, cost_of_waiting, STATE, True),
+    Operations(node_of, copy_node, arrange, advance, cost_of_waiting, STATE, True),
 )

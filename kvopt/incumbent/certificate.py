@@ -117,7 +117,7 @@ class Certificate(Summarised):
     def optimum_of(self, run: PolicyRun) -> Optimum | None:
         """Return the sides of the narrowest scope that covers a run, None if none does."""
         sides = (*self.narrower, self.whole)
-        return next((each for each in sides if each.scope.covers(run.scope)), None)
+        return next((optimum for optimum in sides if optimum.scope.covers(run.scope)), None)
 
     @property
     def objective(self) -> int | None:
@@ -171,12 +171,12 @@ class Certificate(Summarised):
     @property
     def footnote(self) -> str:  # type: ignore[override]
         """Sentence about the schedules that the bounds cover."""
-        return "\n".join(each.scope.sentence for each in (*self.narrower, self.whole))
+        return "\n".join(optimum.scope.sentence for optimum in (*self.narrower, self.whole))
 
     def facts(self) -> Facts:
         """Return the facts of a summary: both sides, and the ratio of each run."""
         unit = "" if self.clock.is_even else ", ns"
-        said: dict[str, object] = {
+        rows: dict[str, object] = {
             "instance": self.instance.name,
             "requests": len(self.instance),
             f"total latency{unit}": "unknown" if self.objective is None else self.objective,
@@ -187,9 +187,9 @@ class Certificate(Summarised):
             compared = "{} to {} times the optimum".format(*self.worded_ratio(run))
             if not self.scope.covers(run.scope):
                 compared = f"{run.scope}, which the bound does not cover"
-            said[run.policy] = run.outcome if run.objective is None else compared
+            rows[run.policy] = run.outcome if run.objective is None else compared
         return {
-            **said,
+            **rows,
             "undecided": self.undecided,
             "in time": self.in_time and self.in_time.sentence,
             "eager": self.eager_sentence,
@@ -222,7 +222,7 @@ class Certificate(Summarised):
         waited = [self.measures(run) for run in self.runs]
         for name in MEASURES:
             for part in ("mean", "median", "p99"):
-                columns[f"{name}_{part}"] = [each and each[name][part] for each in waited]
+                columns[f"{name}_{part}"] = [row and row[name][part] for row in waited]
         return frame(columns)
 
     def worded_total(self, total: int | None, *, up: bool) -> str:
@@ -272,21 +272,23 @@ class Certificate(Summarised):
             for run, attained in zip(self.runs, self.attained, strict=True)
             if not (apart and run.outcome is Outcome.UNFINISHED)
         ]
-        said = {
+        members = {
             f"upper{totals}": self.objective,
             f"lower{totals}": self.lower_bound,
             "gap": self.gap,
             "scope": str(self.scope),
             **(
-                {"narrower": [self._sides(each) for each in self.narrower]} if self.narrower else {}
+                {"narrower": [self._sides(optimum) for optimum in self.narrower]}
+                if self.narrower
+                else {}
             ),
             **({} if self.in_time is None else self.in_time.to_json()),
             **({} if self.eager is None else {"eager_ns": self.eager}),
             "policies": judged,
         }
         if apart:
-            said["unfinished"] = [r.policy for r in self.runs if r.outcome is Outcome.UNFINISHED]
-        return {**said, "provenance": self.provenance, "notes": list(self.notes)}
+            members["unfinished"] = [r.policy for r in self.runs if r.outcome is Outcome.UNFINISHED]
+        return {**members, "provenance": self.provenance, "notes": list(self.notes)}
 
     def _sides(self, optimum: Optimum) -> dict[str, Any]:
         """Return both sides of a narrower scope, as they are printed at the top."""

@@ -81,13 +81,13 @@ class InTime:
     def sentence(self) -> str:
         """The proved claim, in words."""
         best = self.best_attained
-        said = f"{self.slo}: at most {self.ceiling:,} of {self.count:,} requests attain it"
-        said += "" if best is None else f", best known {best:,}"
+        text = f"{self.slo}: at most {self.ceiling:,} of {self.count:,} requests attain it"
+        text += "" if best is None else f", best known {best:,}"
         if self.sure_misses:
-            said += f"; {self.sure_misses:,} cannot even alone: sure misses"
+            text += f"; {self.sure_misses:,} cannot even alone: sure misses"
         if self.slo.ttft is not None:
-            said += "; a first token that an eviction loses does not count"
-        return said
+            text += "; a first token that an eviction loses does not count"
+        return text
 
     def verdict(self, attain: str | int) -> str:
         """Return whether a share of the requests, ``99%`` say, or a number can attain it."""

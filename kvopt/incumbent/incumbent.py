@@ -224,9 +224,9 @@ class Search:
         Its instance is that of a part, or in blocks.  By default it ends with this one.
         """
         limits = replace(self.limits, observer=observer, stop=never, gap=None)
-        asked = problem if isinstance(problem, Problem) else self.problem.of(problem)
+        wanted = problem if isinstance(problem, Problem) else self.problem.of(problem)
         budget = self.budget.part() if budget is None else budget
-        inner = Search(asked, limits, budget=budget, checkable=self.checkable)
+        inner = Search(wanted, limits, budget=budget, checkable=self.checkable)
         inner.engine = self.engine
         return inner
 
@@ -252,16 +252,16 @@ class Search:
         def hear(_: object) -> None:
             if "schedules" in takes and inner.best is not None:
                 self.offer(_moved(inner.best, self.instance), inner.found_by or inner.engine)
-            if "bounds" in takes and (found := inner.checked) is not None:
-                steps = (*relaxations, *found.relaxations)
-                self.offer_checked(found.value + more, found.bounded_by, found.proof, steps)
+            if "bounds" in takes and (bound := inner.checked) is not None:
+                steps = (*relaxations, *bound.relaxations)
+                self.offer_checked(bound.value + more, bound.bounded_by, bound.proof, steps)
             if "claims" in takes and inner.lower_bound is not None:
                 self.offer_claimed(inner.lower_bound + more, inner.bounded_by or inner.engine)
 
         inner = self.inside(problem, budget, observer=hear)
-        for each in (self.best, self.schedule) if known else ():
-            if each is not None:
-                inner.offer(_moved(each, inner.instance), self.found_by or inner.engine)
+        for candidate in (self.best, self.schedule) if known else ():
+            if candidate is not None:
+                inner.offer(_moved(candidate, inner.instance), self.found_by or inner.engine)
         if known and self.checked is not None and {"bounds", "claims"} <= {*takes}:
             inner.offer_bound(self.checked)
         try:
@@ -299,8 +299,8 @@ class Search:
 
     def _count_stage(self, log: StageLog) -> None:
         """Add to the log of a stage."""
-        known = self.stages.get(log.name, StageLog(log.name))
-        self.stages[log.name] = known.plus(log)
+        before = self.stages.get(log.name, StageLog(log.name))
+        self.stages[log.name] = before.plus(log)
 
     @contextmanager
     def timing(self, phase: str) -> Iterator[None]:
@@ -453,5 +453,12 @@ class Search:
 
 
 def _moved(schedule: Schedule, instance: Instance) -> Schedule:
-    """Return the same starts in another instance."""
-    return schedule if schedule.instance is instance else replace(schedule, instance=instance)
+    """Return the same starts in another instance, on its first workers if it has fewer."""
+    if schedule.instance is instance:
+        return schedule
+    if schedule.instance.workers <= instance.workers:
+        return replace(schedule, instance=instance)
+    used = sorted({*schedule.workers})
+    workers = [used.index(worker) for worker in schedule.workers]
+    resumed = [schedule.resumed[worker] for worker in used if worker < len(schedule.resumed)]
+    return replace(schedule, instance=instance, workers=workers, resumed=resumed)

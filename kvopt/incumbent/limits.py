@@ -87,8 +87,8 @@ class Limits:
         checked_integer(self.threads, "threads", 1)
         checked_integer(self.seed, "seed", 0)
         for name in ("observer", "stop"):
-            if not callable(given := getattr(self, name)):
-                reason = f"must be a function of a Progress, got {shown(given)}"
+            if not callable(function := getattr(self, name)):
+                reason = f"must be a function of a Progress, got {shown(function)}"
                 raise InvalidInput(f"{reason}; for a gap write gap=0.05", field=name)
         if self.gap is not None:
             gap_below(checked_number(self.gap, "gap"))
@@ -124,20 +124,20 @@ class LimitOptions(TypedDict, total=False):
 
 def limits_of(options: LimitOptions) -> Limits:
     """Return the limits that options set."""
-    given: dict[str, Any] = {**options}
+    changes: dict[str, Any] = {**options}
     names = LimitOptions.__annotations__
-    for name in given:
+    for name in changes:
         if name not in names:
             raise TypeError(f"unknown option {name}{did_you_mean(name, names)}")
-    before = given.pop("limits", None) or Limits()
-    if given.pop("display", False):
-        given["observer"] = _shown(given.get("observer") or before.observer)
-    if given.get("ram") is not None:
-        given["ram"] = memory.parsed_size(given["ram"])
-    if (params := given.get("params")) is not None and not isinstance(params, SolveParams):
-        given["params"] = SolveParams.of(params)
+    before = changes.pop("limits", None) or Limits()
+    if changes.pop("display", False):
+        changes["observer"] = _shown(changes.get("observer") or before.observer)
+    if changes.get("ram") is not None:
+        changes["ram"] = memory.parsed_size(changes["ram"])
+    if (params := changes.get("params")) is not None and not isinstance(params, SolveParams):
+        changes["params"] = SolveParams.of(params)
     unset = {"time_limit", "threads", "ram", "params", "observer", "stop", "gap"}
-    return replace(before, **{k: v for k, v in given.items() if v is not None or k not in unset})
+    return replace(before, **{k: v for k, v in changes.items() if v is not None or k not in unset})
 
 
 def _shown(observer: Observer) -> Observer:

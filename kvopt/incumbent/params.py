@@ -73,17 +73,17 @@ class SolveParams:
         InvalidInput
             With the name of the unknown or invalid parameter.
         """
-        known = {each.name.replace("_", ".", 1): each for each in fields(cls)}
+        by_path = {parameter.name.replace("_", ".", 1): parameter for parameter in fields(cls)}
         changed: dict[str, Any] = {}
         for group, table in _entries(tables, None):
             for name, value in _entries(table, group):
                 path = f"{group}.{name}"
                 if name in _CONSTANTS.get(group, "").split():
                     raise InvalidInput("is a constant now", field=path)
-                if path not in known:
-                    reason = f"is not one of {', '.join(known)}" + did_you_mean(path, known)
+                if path not in by_path:
+                    reason = f"is not one of {', '.join(by_path)}" + did_you_mean(path, by_path)
                     raise InvalidInput(reason, field=path)
-                changed[known[path].name] = _value(known[path], value, path)
+                changed[by_path[path].name] = _value(by_path[path], value, path)
         return cls(**changed)
 
     @classmethod
@@ -98,14 +98,14 @@ class SolveParams:
     def tables(self) -> dict[str, dict[str, float]]:
         """Return them as the tables of a file."""
         tables: dict[str, dict[str, float]] = {}
-        for each in fields(self):
-            group, name = each.name.split("_", 1)
-            tables.setdefault(group, {})[name] = getattr(self, each.name)
+        for parameter in fields(self):
+            group, name = parameter.name.split("_", 1)
+            tables.setdefault(group, {})[name] = getattr(self, parameter.name)
         return tables
 
     def to_toml(self) -> str:
         """Return them as TOML, each with its meaning."""
-        docs = {each.name: each.metadata["doc"] for each in fields(self)}
+        docs = {parameter.name: parameter.metadata["doc"] for parameter in fields(self)}
         parts = []
         for group, table in self.tables().items():
             lines = (f"# {docs[f'{group}_{name}']}\n{name} = {v:_}" for name, v in table.items())

@@ -88,7 +88,7 @@ class PriceProof(Struct, frozen=True, tag_field="kind", tag="prices"):
     @property
     def tokens(self) -> Tokens:
         """Prices of tokens."""
-        (tokens,) = (each for each in self.resources if isinstance(each, Tokens))
+        (tokens,) = (resource for resource in self.resources if isinstance(resource, Tokens))
         return tokens
 
     @property
@@ -99,7 +99,9 @@ class PriceProof(Struct, frozen=True, tag_field="kind", tag="prices"):
     @property
     def unit(self) -> int:
         """Denominator of payments, for shares of prefixes too."""
-        shares = (each.denominator for each in self.resources if isinstance(each, Prefixes))
+        shares = (
+            resource.denominator for resource in self.resources if isinstance(resource, Prefixes)
+        )
         return math.prod(shares, start=self.denominator)
 
 
@@ -137,7 +139,7 @@ class StatePrices(Struct, frozen=True):
     """Integer prices of states at some times; in between they are interpolated.
 
     A state (h, r) is an active request that holds h tokens and has r more rounds to go.
-    ``docs/configurations.md`` proves the bound.
+    ``docs/theory/configurations.md`` proves the bound.
 
     Parameters
     ----------

@@ -241,8 +241,8 @@ class SolveResult(Summarised):
     def segments(self) -> Segments | None:
         """First and last times of tokens in a row, if requests may pause."""
         has_pauses = self.clock.is_even and self.scope.covers(Scope.PAUSES)
-        known = self.schedule if has_pauses else None
-        return None if known is None else known.spans
+        paused = self.schedule if has_pauses else None
+        return None if paused is None else paused.spans
 
     @property
     def gap(self) -> float | None:
@@ -313,9 +313,9 @@ class SolveResult(Summarised):
             "found_by": self.found_by,
             "bounded_by": None if lower is None else lower.bounded_by,
         }
-        if (known := self.in_time) is not None:
-            by = None if known.best is None else known.best.policy
-            provenance |= {"slo": str(known.slo), "attained_by": by}
+        if (levels := self.in_time) is not None:
+            by = None if levels.best is None else levels.best.policy
+            provenance |= {"slo": str(levels.slo), "attained_by": by}
         if self.settings:
             provenance["settings"] = self.settings
         if not clock.is_even:
@@ -331,7 +331,7 @@ class SolveResult(Summarised):
             signal_number=self.signal_number,
             clock=clock,
             scope=self.scope,
-            in_time=known,
+            in_time=levels,
             eager=self.eager,
         )
 
@@ -364,8 +364,8 @@ class SolveResult(Summarised):
         from kvopt.show.plots import plot_schedule
 
         bound = None if self.lower_bound is None else f"at least {self.lower_bound:,}"
-        known = "proved optimal" if self.status is Status.OPTIMAL else bound
-        return plot_schedule(self.schedule, ax=ax, subtitle=known)
+        side = "proved optimal" if self.status is Status.OPTIMAL else bound
+        return plot_schedule(self.schedule, ax=ax, subtitle=side)
 
     def to_json(self) -> dict[str, Any]:
         """Return the object that ``kvopt solve --json`` prints."""

@@ -48,3 +48,14 @@ ORDERS_IN_TIME = 0.3
 """Orders by due times, before requests are exchanged."""
 RUNS_IN_TIME = 0.4
 """Moves between workers of a fleet in seconds, after each worker has searched by itself."""
+
+# ---- headroom ------------------------------------------------------------------------------------
+
+HEADROOM_TODAY = 0.4
+"""The run of the scheduler of today, which all else is compared with."""
+HEADROOM_SETTINGS = 0.4
+"""Servers with other settings, of what that run left; they often end before."""
+HEADROOM_MACHINES = 0.4
+"""Numbers of machines, of what is left then, if there is a service level."""
+HEADROOM_NARROWER = 0.2
+"""A narrower scope, of the rest; it is not used if the interval of the wide one decides."""

@@ -60,16 +60,16 @@ class Admission:
         """Tell the policy of a request."""
         super().add_request(request)  # type: ignore[misc]
         view, place = self._view, len(self._view.prompts)
-        said = (request.sampling_params.extra_args or {}).get("output", request.max_tokens)
+        stated = (request.sampling_params.extra_args or {}).get("output", request.max_tokens)
         prompt = request.num_prompt_tokens - 1
-        output = max(1, min(said, view.memory - prompt))
+        output = max(1, min(stated, view.memory - prompt))
         view.prompts.append(min(prompt + self._slack, view.memory - output))
         blocks = request.block_hashes[: prompt // self._shared.block] if self._shares else ()
         view._paths.append(self._shared.path(place, blocks))
         view._private.append(view.prompts[-1] - sum(view._weights[v] for v in view._paths[-1]))
         view.arrivals.append(view.now)
-        for known in (view.beliefs.output, view.beliefs.lower, view.beliefs.upper):
-            known.append(output)
+        for outputs in (view.beliefs.output, view.beliefs.lower, view.beliefs.upper):
+            outputs.append(output)
         self._names.append(request.request_id)
         self._places[request.request_id] = place
         view.waiting.add(place)

@@ -77,23 +77,23 @@ class Recording:
 
     def update_from_output(self, output: Any, *args: Any, **kwargs: Any) -> Any:
         """Record the tokens that a round yielded, and finished requests."""
-        found = super().update_from_output(output, *args, **kwargs)  # type: ignore[misc]
+        answers_by_client = super().update_from_output(output, *args, **kwargs)  # type: ignore[misc]
         number = self._rounds.pop(id(output), None)
         if number is not None:
-            answers = [answer for each in found.values() for answer in each.outputs]
+            answers = [answer for client in answers_by_client.values() for answer in client.outputs]
             self._write(
                 tokens={a.request_id: len(a.new_token_ids) for a in answers if a.new_token_ids},
                 round=number,
                 finished=[a.request_id for a in answers if a.finish_reason is not None],
             )
-        return found
+        return answers_by_client
 
 
 def _shared(output: Any) -> dict[str, Any]:
     """Return the tokens that requests hit in the prefix cache, and the blocks they took."""
     begun, others = output.scheduled_new_reqs, output.scheduled_cached_reqs
-    hits = {each.req_id: each.num_computed_tokens for each in begun}
-    took = {each.req_id: each.block_ids[0] for each in begun}
+    hits = {request.req_id: request.num_computed_tokens for request in begun}
+    took = {request.req_id: request.block_ids[0] for request in begun}
     columns = others.req_ids, others.new_block_ids, others.num_computed_tokens
     for name, blocks, computed in zip(*columns, strict=True):
         if blocks is not None:

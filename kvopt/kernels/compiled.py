@@ -60,7 +60,7 @@ def with_names(name: str, template: Function, **names: Any) -> Function:
 
 def is_kept() -> bool:
     """Whether machine code of all functions of kvopt can be stored."""
-    ours = (each for each in _dispatchers if (each.py_func.__module__ or "").startswith("kvopt."))
+    ours = (one for one in _dispatchers if (one.py_func.__module__ or "").startswith("kvopt."))
     return all(getattr(dispatcher._cache, "_enabled", False) for dispatcher in ours)
 
 
@@ -72,14 +72,14 @@ def _with_callees(dispatcher: Any) -> Any:
     """
     function = dispatcher.py_func
     sources = {function.__code__.co_filename}
-    for each in function.__globals__.values():
-        for callee in each if isinstance(each, tuple) else (each,):
+    for value in function.__globals__.values():
+        for callee in value if isinstance(value, tuple) else (value,):
             sources |= getattr(callee, "kvopt_sources", set())
     dispatcher.kvopt_sources = sources
     file = getattr(dispatcher._cache, "_cache_file", None)
     if file is not None and len(sources) > 1:
-        found = [os.stat(path) for path in sorted(sources) if os.path.exists(path)]
-        file._source_stamp = tuple((each.st_mtime, each.st_size) for each in found)
+        stats = [os.stat(path) for path in sorted(sources) if os.path.exists(path)]
+        file._source_stamp = tuple((value.st_mtime, value.st_size) for value in stats)
     if file is not None:
         file._load_index = partial(_index, file._load_index)
     return dispatcher

@@ -63,19 +63,19 @@ def installed_version(package: str) -> str | None:
         return None
 
 
-def refuse_known_bad(found: str | None) -> None:
+def refuse_known_bad(number: str | None) -> None:
     """Raise if a release of highspy is known to give wrong answers."""
-    if found is None:
+    if number is None:
         return
-    release = tuple(int(part) for part in found.split(".")[:2] if part.isdigit())
+    release = tuple(int(part) for part in number.split(".")[:2] if part.isdigit())
     if release == (1, 14):
         raise UnsupportedDependency(
-            f"highspy {found} returns wrong optima (HiGHS #2957, #2975, #3094); "
+            f"highspy {number} returns wrong optima (HiGHS #2957, #2975, #3094); "
             "install highspy 1.13.1"
         )
     if release >= (1, 15):
         raise UnsupportedDependency(
-            f"highspy {found} and ortools cannot be loaded in one process; install highspy 1.13.1"
+            f"highspy {number} and ortools cannot be loaded in one process; install highspy 1.13.1"
         )
 
 
@@ -83,10 +83,10 @@ def versions() -> dict[str, str]:
     """Return the versions a bug report or a result should carry."""
     from kvopt.version import __version__
 
-    found = {"kvopt": __version__, "python": platform.python_version()}
+    numbers = {"kvopt": __version__, "python": platform.python_version()}
     for package in sorted((*CORE, *(extra.package for extra in EXTRAS.values()))):
-        found[package] = installed_version(package) or "not installed"
-    return found
+        numbers[package] = installed_version(package) or "not installed"
+    return numbers
 
 
 def missing_extras() -> list[str]:

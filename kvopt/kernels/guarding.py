@@ -62,17 +62,17 @@ def guarded(
         raise InvalidInput(reason, field=label) from None
 
     @wraps(function)
-    def call(*given: Any, **named: Any) -> Any:
+    def call(*arguments: Any, **named: Any) -> Any:
         with blamed(label, function):
-            made = function(*given, **named)
-        if not isinstance(made.item() if hasattr(made, "item") else made, kind):  # or of numpy
+            value = function(*arguments, **named)
+        if not isinstance(value.item() if hasattr(value, "item") else value, kind):  # or of numpy
             words = {
-                tuple: f"a tuple: write return ({shown(made)},)",
+                tuple: f"a tuple: write return ({shown(value)},)",
                 Iterable: "positions of requests: write return [i], or yield i",
                 NoneType: "nothing",
             }.get(kind, getattr(kind, "__name__", kind))
-            raise _fault(function, f"{label} returned {shown(made)}, and must return {words}")
-        return made
+            raise _fault(function, f"{label} returned {shown(value)}, and must return {words}")
+        return value
 
     return call
 
@@ -91,11 +91,11 @@ def blamed(label: str, code: Any) -> Iterator[None]:
         raise _fault(code, f"{label} failed: {reason}", error) from error
 
 
-def _fault(code: Any, said: str, error: BaseException | None = None) -> PolicyFault:
+def _fault(code: Any, reason: str, error: BaseException | None = None) -> PolicyFault:
     file = file_of(code)
     line = None if error is None else line_of(error, file)
     place = "" if line is None else f"line {line}"
-    return PolicyFault(": ".join(filter(None, [file, place, said])))
+    return PolicyFault(": ".join(filter(None, [file, place, reason])))
 
 
 def file_of(code: Any) -> str | None:

@@ -51,8 +51,8 @@ def in_words(size: float) -> str:
 @cache
 def default_budget() -> int:
     """Return the budget of the environment, else a share of the available memory."""
-    if (told := parsed_size(os.environ.get(VARIABLE), VARIABLE)) is not None:
-        return told
+    if (budget := parsed_size(os.environ.get(VARIABLE), VARIABLE)) is not None:
+        return budget
     limits = container_limits(_text(Path("/proc/self/cgroup")))
     return int(DEFAULT_SHARE * min([_machine(), *limits]))
 
@@ -89,9 +89,9 @@ def container_limits(groups: str, root: Path = Path("/sys/fs/cgroup")) -> Iterat
         name = "memory.limit_in_bytes" if kinds else "memory.max"
         inner = base / path.lstrip("/")
         for group in (inner, *inner.parents):
-            found = _text(group / name).strip()
-            if found.isdigit() and int(found) < _UNLIMITED:
-                yield int(found)
+            limit = _text(group / name).strip()
+            if limit.isdigit() and int(limit) < _UNLIMITED:
+                yield int(limit)
             if group == base:
                 break
 

@@ -67,8 +67,8 @@ def _reason(error: BaseException, place: str) -> str:
     if isinstance(error, SyntaxError) and error.filename == place:
         return f"line {error.lineno}: {error.msg}: {(error.text or '').strip()}"
     line = line_of(error, place)
-    said = str(error) if isinstance(error, InvalidInput) else f"cannot be loaded: {_said(error)}"
-    return said if line is None else f"line {line}: {said}"
+    reason = str(error) if isinstance(error, InvalidInput) else f"cannot be loaded: {_said(error)}"
+    return reason if line is None else f"line {line}: {reason}"
 
 
 def _said(error: BaseException) -> str:

@@ -67,11 +67,11 @@ class Registry(Generic[Thing]):
         if not isinstance(name, str) or not name or set(name) & set(":,= "):
             reason = f"must be a text without ':', ',', '=' and spaces, got {shown(name)}"
             raise InvalidInput(reason, field=f"name of a {self.kind}")
-        module, known = self.built_in.get(name), self.known.get(name)
+        module, before = self.built_in.get(name), self.known.get(name)
         if module is not None and module != getattr(thing, "__module__", None):
             raise InvalidInput(f"is the name of {module}: write another name", field=name)
-        if known is not None and _home(known) != _home(thing):
-            raise InvalidInput(f"is the name of {_home(known)}: write another name", field=name)
+        if before is not None and _home(before) != _home(thing):
+            raise InvalidInput(f"is the name of {_home(before)}: write another name", field=name)
         self.known[name] = thing
         _registered += 1
 

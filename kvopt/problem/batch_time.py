@@ -76,17 +76,17 @@ class BatchTime:
     notes: str | None = None
 
     def __post_init__(self) -> None:
-        said = vars(self)  # checked as given, before any use
-        said["lines"] = found = tuple(self.lines)
-        if not found:
+        fields = vars(self)  # checked as given, before any use
+        fields["lines"] = as_lines = tuple(self.lines)
+        if not as_lines:
             raise InvalidInput("must hold at least one line", field="lines")
-        if not all(isinstance(line, Line) for line in found):
-            raise InvalidInput(f"must hold Line objects, got {shown(found)}", field="lines")
+        if not all(isinstance(line, Line) for line in as_lines):
+            raise InvalidInput(f"must hold Line objects, got {shown(as_lines)}", field="lines")
         for field in ("name", "notes"):
-            if not isinstance(said[field], str | None):
-                raise InvalidInput(f"must be a string, got {shown(said[field])}", field=field)
+            if not isinstance(fields[field], str | None):
+                raise InvalidInput(f"must be a string, got {shown(fields[field])}", field=field)
         for field in ("kv_ns", "prompt_ns"):
-            said[field] = checked_integer(said[field], field, 0)
+            fields[field] = checked_integer(fields[field], field, 0)
 
     def round_ns(self, active: int, prompts: int, held: int) -> int:
         """Return the nanoseconds of one round: A, P and H of the module's formula."""

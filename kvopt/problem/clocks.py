@@ -41,20 +41,20 @@ def arrivals_ns(instance: Instance) -> list[int]:
         If only some requests have ``arrival_seconds``, if rounds have no length, or if an arrival
         is centuries away.
     """
-    found = _in_nanoseconds(instance)
-    for request, arrival in zip(instance, found, strict=True):
+    arrivals = _in_nanoseconds(instance)
+    for request, arrival in zip(instance, arrivals, strict=True):
         if arrival > LATEST:
             reason = f"is {arrival // NANOSECONDS:.3g} seconds away, at most 2^63 ns are allowed"
             raise InvalidInput(reason, field="arrival", request=repr(request.id))
-    return found
+    return arrivals
 
 
 def _in_nanoseconds(instance: Instance) -> list[int]:
     seconds = [request.arrival_seconds for request in instance]
-    known = [time for time in seconds if time is not None]
-    if known and len(known) == len(seconds):
-        return [round(Fraction(time) * NANOSECONDS) for time in known]
-    if known:
+    times = [time for time in seconds if time is not None]
+    if times and len(times) == len(seconds):
+        return [round(Fraction(time) * NANOSECONDS) for time in times]
+    if times:
         without = instance.requests[seconds.index(None)].id
         raise InvalidInput("is missing", field="arrival_seconds", request=repr(without))
     if instance.round_ms is None and instance.last_arrival > 0:

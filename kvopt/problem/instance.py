@@ -96,26 +96,26 @@ class Instance(Summarised):
     block_tokens: int | None = None
 
     def __post_init__(self) -> None:
-        said = vars(self)  # checked as given, before any use
+        fields = vars(self)  # checked as given, before any use
         if not isinstance(self.requests, Iterable):
             swapped = "; memory comes first: Instance(memory, requests)"
             reason = f"must be a list of requests, got {shown(self.requests)}"
             raise InvalidInput(
                 reason + swapped * isinstance(self.memory, Iterable), field="requests"
             )
-        said["requests"] = tuple(_named(self.requests))
+        fields["requests"] = tuple(_named(self.requests))
         for name in ("memory", "workers", "block_size"):
-            said[name] = checked_integer(said[name], name, 1)
+            fields[name] = checked_integer(fields[name], name, 1)
         if self.max_active is not None:
-            said["max_active"] = checked_integer(self.max_active, "max_active", 1)
+            fields["max_active"] = checked_integer(self.max_active, "max_active", 1)
         if self.block_tokens is not None:
-            said["block_tokens"] = checked_integer(self.block_tokens, "block_tokens", 1)
+            fields["block_tokens"] = checked_integer(self.block_tokens, "block_tokens", 1)
         if self.workers > MOST_WORKERS:
             reason = f"must be at most {MOST_WORKERS:,}, got {self.workers:,}"
             raise InvalidInput(reason, field="workers")
         self._check_labels()
         if self.round_ms is not None:
-            said["round_ms"] = checked_number(self.round_ms, "round_ms", positive=True)
+            fields["round_ms"] = checked_number(self.round_ms, "round_ms", positive=True)
         self._check_requests()
 
     def _check_labels(self) -> None:
@@ -231,8 +231,8 @@ class Instance(Summarised):
         requests = tuple(
             replace(r, prompt=r.prompt - tokens, prefix=r.prefix[common:]) for r in self.requests
         )
-        found = replace(self, memory=self.memory - tokens, requests=requests)
-        return found if found.forest.weights else found.without_prefixes()
+        shorter = replace(self, memory=self.memory - tokens, requests=requests)
+        return shorter if shorter.forest.weights else shorter.without_prefixes()
 
     @property
     def blocks(self) -> int:
@@ -363,7 +363,9 @@ class Instance(Summarised):
         if "weight" in self.extras:
             others["weight"] = [request.weight for request in self.requests]
         others["prefix"] = [list(request.prefix) or None for request in self.requests]
-        return frame(columns | {name: each for name, each in others.items() if any_known(each)})
+        return frame(
+            columns | {name: column for name, column in others.items() if any_known(column)}
+        )
 
     @classmethod
     def from_dataframe(
@@ -517,11 +519,11 @@ def _named(requests: Iterable[Request]) -> Iterator[Request]:
 
 def _called(request: Request, name: str) -> Request:
     """Return a request with another id, without checking anything again."""
-    found = object.__new__(Request)
+    renamed = object.__new__(Request)
     for field in _FIELDS:
-        object.__setattr__(found, field, getattr(request, field))
-    object.__setattr__(found, "id", name)
-    return found
+        object.__setattr__(renamed, field, getattr(request, field))
+    object.__setattr__(renamed, "id", name)
+    return renamed
 
 
 def _deeper_than(value: object, levels: int) -> bool:
@@ -547,6 +549,6 @@ def _content(request: Request, blocks: Sequence[int] = ()) -> list[object]:
         "weight": request.weight if request.weight > 1 else None,
         "prefix": blocks or None,
     }
-    if known := {name: value for name, value in newer.items() if value is not None}:
-        content.append(known)
+    if further := {name: value for name, value in newer.items() if value is not None}:
+        content.append(further)
     return content

@@ -51,13 +51,13 @@ _MOST_DIGITS = 4000
 """Limit of the digits of a number in a cell; Python reads 4300."""
 
 
-def as_instance(given: Instance | str | Path) -> Instance:
+def as_instance(source: Instance | str | Path) -> Instance:
     """Return an instance unchanged, or read the file of this name."""
-    if isinstance(given, str | Path):
-        return read_instance(given)
-    if isinstance(given, Instance):
-        return given
-    reason = f"must be an Instance or the name of a file, got {shown(given)}"
+    if isinstance(source, str | Path):
+        return read_instance(source)
+    if isinstance(source, Instance):
+        return source
+    reason = f"must be an Instance or the name of a file, got {shown(source)}"
     raise InvalidInput(reason, field="instance")
 
 
@@ -99,8 +99,8 @@ def read_instance(
         for field in ("memory", *_TOP_NEWER):
             taken = getattr(instance, field)
             if value.get(field, taken) != taken:
-                said = "%s: %s %s instead of the file's %s"
-                _LOGGER.info(said, name_of(path), field, taken, value[field])
+                message = "%s: %s %s instead of the file's %s"
+                _LOGGER.info(message, name_of(path), field, taken, value[field])
         return instance
 
 
@@ -131,15 +131,15 @@ def instance_from_json(
     optional = (*_REQUEST_OPTIONAL, *_REQUEST_NEWER) if is_newer else _REQUEST_OPTIONAL
     _refuse_nulls(top, more)
     sizes = {"memory": memory, "workers": workers, "block_size": block_size}
-    for name, given in sizes.items():
-        own = checked_integer(top.get(name, 1), name, 1)
-        sizes[name] = own if given is None else given
+    for name, override in sizes.items():
+        in_file = checked_integer(top.get(name, 1), name, 1)
+        sizes[name] = in_file if override is None else override
     rows = top["requests"]
     if not isinstance(rows, list):
         raise InvalidInput(f"must be a list, got {shown(rows)}", field="requests")
     requests = [_request_from_json(row, i, optional) for i, row in enumerate(rows)]
-    said = {name: top.get(name) for name in (*_TOP_OPTIONAL, *_TOP_RESTRICTIONS)}
-    return Instance(requests=requests, **said, **sizes)  # type: ignore[arg-type]
+    fields = {name: top.get(name) for name in (*_TOP_OPTIONAL, *_TOP_RESTRICTIONS)}
+    return Instance(requests=requests, **fields, **sizes)  # type: ignore[arg-type]
 
 
 def _request_from_json(value: object, position: int, optional: Collection[str]) -> Request:
@@ -204,16 +204,16 @@ def _instance_from_csv(text: str, memory: int | None) -> Instance:
 
 def _request_from_cells(cells: list[str], columns: list[str], position: int, line: int) -> Request:
     with placed(request=f"r{position} (line {line})"):
-        found, wanted = len(cells), len(columns)
-        if found < wanted:
-            reason = f"is missing: the header has {wanted} fields, the row ends after {found}"
-            raise InvalidInput(reason, field=columns[found])
-        if found > wanted:
+        count, wanted = len(cells), len(columns)
+        if count < wanted:
+            reason = f"is missing: the header has {wanted} fields, the row ends after {count}"
+            raise InvalidInput(reason, field=columns[count])
+        if count > wanted:
             extra = f"{shown(cells[wanted])} has no field"
-            raise InvalidInput(f"has {found} cells, the header has {wanted}: {extra}")
+            raise InvalidInput(f"has {count} cells, the header has {wanted}: {extra}")
         row = dict(zip(columns, cells, strict=True))
-        known = {name: cell for name, cell in row.items() if name in COLUMNS or cell.strip()}
-        numbers = {name: _integer_from_cell(cell, name) for name, cell in _renamed(known).items()}
+        filled = {name: cell for name, cell in row.items() if name in COLUMNS or cell.strip()}
+        numbers = {name: _integer_from_cell(cell, name) for name, cell in _renamed(filled).items()}
         return Request(**numbers, id=f"r{position}")  # type: ignore[arg-type]
 
 
@@ -254,8 +254,8 @@ def request_to_json(request: Request) -> dict[str, Any]:
     more = {name: getattr(request, name) for name in ("arrival_seconds", "priority", *_LEVELS)}
     more["weight"] = request.weight if request.weight > 1 else None
     more["prefix"] = list(request.prefix) or None
-    given = {"predicted": predicted, **more}.items()
-    return {**row, **{field: value for field, value in given if value is not None}}
+    fields = {"predicted": predicted, **more}.items()
+    return {**row, **{field: value for field, value in fields if value is not None}}
 
 
 def write_instance(instance: Instance, path: str | Path) -> None:
@@ -278,9 +278,9 @@ def instance_text(instance: Instance) -> str:
 
 
 def _csv_text(instance: Instance, path: str) -> str:
-    said = {name: size > 1 for name, size in instance.more_sizes.items()}
-    said |= {"round_ms": instance.round_ms is not None, **dict.fromkeys(instance.extras, True)}
-    for field in filter(said.get, said):
+    has_field = {name: size > 1 for name, size in instance.more_sizes.items()}
+    has_field |= {"round_ms": instance.round_ms is not None, **dict.fromkeys(instance.extras, True)}
+    for field in filter(has_field.get, has_field):
         raise InvalidInput("CSV has no place for it: write JSON", field=field, file=path)
     for position, request in enumerate(instance):
         labels = (request.predicted, request.arrival_seconds, request.priority)

@@ -73,18 +73,18 @@ class PredictionModel:
 
     def beliefs(self, instance: Instance) -> Beliefs:
         """Return the beliefs about every request."""
-        random, found, is_exact = Random(self.seed), Beliefs([], [], []), self.pred == "exact"
+        random, believed, is_exact = Random(self.seed), Beliefs([], [], []), self.pred == "exact"
         for request in instance:
-            most = instance.memory - request.prompt
+            longest = instance.memory - request.prompt
             lower, upper = self._interval(request)
-            lower, upper = min(lower, most), min(upper, most)
-            found.lower.append(lower)
-            found.upper.append(upper)
+            lower, upper = min(lower, longest), min(upper, longest)
+            believed.lower.append(lower)
+            believed.upper.append(upper)
             output = request.output
             if not is_exact:
-                output = self._output(output, lower, upper, most, random)
-            found.output.append(output)
-        return found
+                output = self._output(output, lower, upper, longest, random)
+            believed.output.append(output)
+        return believed
 
     def _interval(self, request: Request) -> tuple[int, int]:
         output = request.output

@@ -47,11 +47,11 @@ class Forest:
     @cached_property
     def users(self) -> tuple[tuple[int, ...], ...]:
         """For each node the requests that have it on their path."""
-        found: list[list[int]] = [[] for _ in self.weights]
+        rows: list[list[int]] = [[] for _ in self.weights]
         for i, path in enumerate(self.paths):
             for node in path:
-                found[node].append(i)
-        return tuple(map(tuple, found))
+                rows[node].append(i)
+        return tuple(map(tuple, rows))
 
     def of(self, members: Sequence[int]) -> Forest:
         """Return the forest of some of the requests, with all nodes."""
@@ -127,10 +127,10 @@ def checked_prefix(given: object) -> tuple[Block, ...]:
 
 def check_forest(paths: Iterable[Sequence[Block]], names: Sequence[str | None]) -> None:
     """Refuse a block that follows two others: equal tokens after unequal ones are not equal."""
-    known: dict[Block, tuple[Block | None, int]] = {}
+    firsts: dict[Block, tuple[Block | None, int]] = {}
     for i, path in enumerate(paths):
         for block, before in zip(path, (None, *path), strict=False):
-            first, where = known.setdefault(block, (before, i))
+            first, where = firsts.setdefault(block, (before, i))
             if first != before:
                 ways = [
                     "is the first one" if one is None else f"follows {one!r}"

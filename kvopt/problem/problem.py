@@ -50,10 +50,10 @@ class Problem:
             scope = Scope.SHARING if has_prefixes else Scope.RUNS
         if not has_prefixes:
             scope = scope.without_sharing
-        said = vars(self)
-        said["scope"] = scope
+        fields = vars(self)
+        fields["scope"] = scope
         if not scope.covers(Scope.SHARING):
-            said["instance"] = self.instance.without_prefixes()
+            fields["instance"] = self.instance.without_prefixes()
 
     @property
     def in_seconds(self) -> bool:
@@ -105,7 +105,7 @@ class Problem:
 
 
 def as_problem(
-    given: Problem | Instance | str | Path,
+    source: Problem | Instance | str | Path,
     *,
     clock: Clock | str | None = None,
     model: BatchTime | str | Path | None = None,
@@ -119,7 +119,7 @@ def as_problem(
     ``rounds``, or ``seconds`` with a batch-time model or the name of one.
     """
     changed: dict[str, Any] = {}
-    instance = given.instance if isinstance(given, Problem) else as_instance(given)
+    instance = source.instance if isinstance(source, Problem) else as_instance(source)
     if workers is not None:
         instance = changed["instance"] = replace(instance, workers=workers)
     if clock == "seconds":
@@ -133,6 +133,6 @@ def as_problem(
         changed["scope"] = Scope.parse(scope)
     if slo is not None:
         changed["slo"] = Slo.parse(slo)
-    if not isinstance(given, Problem):
+    if not isinstance(source, Problem):
         return Problem(**{"instance": instance, **changed})
-    return replace(given, **changed) if changed else given
+    return replace(source, **changed) if changed else source

@@ -60,22 +60,22 @@ class Slo:
 
     def __post_init__(self) -> None:
         for name in LIMITS:
-            if (given := getattr(self, name)) is not None:
-                object.__setattr__(self, name, _length(given, name))
+            if (limit := getattr(self, name)) is not None:
+                object.__setattr__(self, name, _length(limit, name))
         if not self.limits:
             raise InvalidInput(f"needs a limit: {_EXAMPLES}", field="slo")
 
     @classmethod
-    def parse(cls, given: object) -> Slo:
+    def parse(cls, text: object) -> Slo:
         """Return the service level of ``ttft=2s,tpot=50ms``, or of ``own``."""
-        if isinstance(given, Slo):
-            return given
-        if given == OWN:
+        if isinstance(text, Slo):
+            return text
+        if text == OWN:
             return cls(OWN, OWN, OWN)
-        pairs = [part.partition("=") for part in given.split(",")] if isinstance(given, str) else []
+        pairs = [part.partition("=") for part in text.split(",")] if isinstance(text, str) else []
         limits = {name.strip(): length.strip() for name, _, length in pairs}
         if not limits or len(limits) < len(pairs) or not limits.keys() <= {*LIMITS}:
-            raise InvalidInput(f"must be {_EXAMPLES}, got {shown(given)}", field="slo")
+            raise InvalidInput(f"must be {_EXAMPLES}, got {shown(text)}", field="slo")
         return cls(**limits)
 
     @property
@@ -183,19 +183,19 @@ def allowed_misses(attain: object, requests: int) -> int:
     raise InvalidInput(f"{reason}, got {shown(attain)}", field="--attain")
 
 
-def _length(given: object, name: str) -> int | str:
+def _length(limit: object, name: str) -> int | str:
     """Return rounds as an integer, and seconds in the longest unit of which they are whole ones."""
-    match = _LENGTH.fullmatch(given if isinstance(given, str) else str(given))
-    if given == OWN:
+    match = _LENGTH.fullmatch(limit if isinstance(limit, str) else str(limit))
+    if limit == OWN:
         return OWN
-    if match is None or isinstance(given, bool) or not isinstance(given, int | str):
+    if match is None or isinstance(limit, bool) or not isinstance(limit, int | str):
         raise InvalidInput(
-            f"must be rounds, seconds such as 2s, or own, got {shown(given)}", field=name
+            f"must be rounds, seconds such as 2s, or own, got {shown(limit)}", field=name
         )
     number, unit, rounds = match.groups()
     length = int(rounds or Fraction(number) * _UNITS[unit])
     if not 1 <= length <= LARGEST_INTEGER:
-        reason = f"must be at least 1 round or nanosecond, at most 2^53 - 1, got {given}"
+        reason = f"must be at least 1 round or nanosecond, at most 2^53 - 1, got {limit}"
         raise InvalidInput(reason, field=name)
     if unit is None:
         return length

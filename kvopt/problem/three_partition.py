@@ -4,7 +4,7 @@ Given are 3m integers in (B/4, B/2) with the sum mB; can they be split into trip
 B each?  A number x becomes a request with prompt x and one token of output, and the cache has
 B + 3 tokens.  Four requests never fit together, three do if and only if their numbers sum to at
 most B, so the total latency reaches 3m(m+1)/2 if and only if the triples exist.
-``docs/three-partition.md`` has the proof, and why the cache is not of B tokens as wang-2025 prints.
+``docs/theory`` has the proof, and why the cache is not of B tokens as wang-2025 prints.
 """
 
 from __future__ import annotations

@@ -72,20 +72,20 @@ def search_in_time(search: Search, budget: Budget) -> None:
         "seed": search.limits.seed,
         "budget": search.granted.part(most=budget.left),
     }
-    found: Attaining | None
+    attaining: Attaining | None
     if model is None:
-        found = attaining_in_rounds(instance, spans, costs, **limits)
+        attaining = attaining_in_rounds(instance, spans, costs, **limits)
     else:
-        found = attaining_in_seconds(instance, model, spans, costs, **limits)
-    if found is not None and not search.problem.is_fleet:
+        attaining = attaining_in_seconds(instance, model, spans, costs, **limits)
+    if attaining is not None and not search.problem.is_fleet:
         better = AllRuns(instance, model, spans).best(
-            found.count,
+            attaining.count,
             search.ceiling.value,
             search.granted.over,
         )
-        found = better or found
-    if found is not None and found.count >= 0:
-        search.offer(_schedule(search, found), _SEARCHED)
+        attaining = better or attaining
+    if attaining is not None and attaining.count >= 0:
+        search.offer(_schedule(search, attaining), _SEARCHED)
 
 
 def _schedulers(search: Search) -> Iterator[tuple[str, str]]:
@@ -121,12 +121,12 @@ def _scheduled(search: Search, policy: str, router: str, budget: Budget) -> Sche
     )
 
 
-def _schedule(search: Search, found: Attaining) -> Schedule:
+def _schedule(search: Search, attaining: Attaining) -> Schedule:
     resumed: list[dict[int, int]] = [{} for _ in range(search.instance.workers)]
-    for number, time, worker in found.resumed:
+    for number, time, worker in attaining.resumed:
         resumed[worker][number] = time
     return Schedule(
-        search.instance, found.starts, found.workers, clock=search.clock, resumed=resumed
+        search.instance, attaining.starts, attaining.workers, clock=search.clock, resumed=resumed
     )
 
 

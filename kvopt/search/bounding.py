@@ -206,7 +206,7 @@ def bounds_by_workers(
     problem = as_problem(instance, clock=clock, scope=scope)
     limits = limits_of(options)
     budget = Budget(limits.time_limit, ram=limits.ram)
-    found: dict[int, CheckedBound] = {}
+    bounds: dict[int, CheckedBound] = {}
     best: CheckedBound | None = None
     left = sorted(set(counts), reverse=True)
     for place, workers in enumerate(left):
@@ -217,5 +217,5 @@ def bounds_by_workers(
         assert search.checked is not None
         if best is None or search.checked.value > best.value:
             best = search.checked
-        found[workers] = best
-    return dict(sorted(found.items()))
+        bounds[workers] = best
+    return dict(sorted(bounds.items()))

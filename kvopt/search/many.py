@@ -58,7 +58,7 @@ def solve_many(
     >>> [str(result.status) for result in found]
     ['optimal', 'optimal']
     """
-    given = list(instances)
+    problems = list(instances)
     jobs = available_threads() if jobs is None else jobs
     if jobs < 1:
         raise InvalidInput(f"must be at least 1, got {shown(jobs)}", field="jobs")
@@ -67,33 +67,33 @@ def solve_many(
             raise InvalidInput("is a function, which no process can be handed", field=name)
     more: Any = {"threads": 1, **options}
     work = partial(_solved, engine, more)
-    found: list[SolveResult | None] = [None] * len(given)
-    if jobs == 1 or len(given) < 2:
-        for place, one in enumerate(given):
-            found[place] = result = work(one)
-            _tell(result, place, len(given), display)
+    results: list[SolveResult | None] = [None] * len(problems)
+    if jobs == 1 or len(problems) < 2:
+        for place, one in enumerate(problems):
+            results[place] = result = work(one)
+            _tell(result, place, len(problems), display)
             if result.signal_number is not None:
                 break
-        return found
+        return results
     context = multiprocessing.get_context("spawn")
-    left, running, done = iter(enumerate(given)), dict[Future[SolveResult], int](), 0
-    with ProcessPoolExecutor(min(jobs, len(given)), context) as pool:
+    left, running, done = iter(enumerate(problems)), dict[Future[SolveResult], int](), 0
+    with ProcessPoolExecutor(min(jobs, len(problems)), context) as pool:
         try:
             while True:
                 # As many as processes: tasks that have not begun can be dropped.
                 for place, one in islice(left, jobs - len(running)):
                     running[pool.submit(work, one)] = place
                 if not running:
-                    return found
+                    return results
                 for future in wait(running, return_when=FIRST_COMPLETED).done:
-                    found[running.pop(future)] = result = future.result()
-                    _tell(result, done, len(given), display)
+                    results[running.pop(future)] = result = future.result()
+                    _tell(result, done, len(problems), display)
                     done += 1
         except KeyboardInterrupt:
             # Running ones received the signal too, and end with both sides.
             for future, place in running.items():
-                found[place] = _result_of(future)
-    return found
+                results[place] = _result_of(future)
+    return results
 
 
 def _solved(engine: str, options: Any, instance: Given) -> SolveResult:
@@ -112,5 +112,5 @@ def _tell(result: SolveResult, done: int, count: int, display: bool) -> None:
     if display:
         name = "-" if result.schedule is None else result.schedule.instance.name
         gap = "-" if result.gap is None else f"{result.gap:.2%}"
-        said = f"{done + 1} of {count}: {name}: {result.status}, gap {gap}"
-        print(said, file=sys.stderr, flush=True)
+        line = f"{done + 1} of {count}: {name}: {result.status}, gap {gap}"
+        print(line, file=sys.stderr, flush=True)

@@ -31,9 +31,9 @@ class Bound:
     prices: PriceProof | None
 
 
-def _bounded(given: Problem | Instance | str | Path, method: str, budget: float | None) -> Bound:
+def _bounded(source: Problem | Instance | str | Path, method: str, budget: float | None) -> Bound:
     """Return the bound of a method, or that of the volumes if the budget ends before it."""
-    problem = as_problem(given)
+    problem = as_problem(source)
     limit = {} if budget is None else {"time_limit": budget}
     checked = bound(problem, method, **limit).checked  # type: ignore[arg-type]
     if checked is None and method != "volume":

@@ -57,10 +57,10 @@ class Divided:
     """
 
     def __init__(self, search: Search, prices: Proof | None = None) -> None:
-        known = _prices_of_parts(prices)
+        prices_of = _prices_of_parts(prices)
         parts = split(search.instance)
         self._search, self._due = search, 0.0
-        self._sides = [_Side(part, search, known.get(part.begin)) for part in parts]
+        self._sides = [Side(part, search, prices_of.get(part.begin)) for part in parts]
 
     def work(self, stage: Stage, budget: Budget | None = None) -> None:
         """Let a stage work on its open parts, one after the other.
@@ -88,12 +88,12 @@ class Divided:
         if open_sides and not search.proved and budget is None:
             search.granted.expire()
 
-    def _open(self) -> list[_Side]:
+    def _open(self) -> list[Side]:
         """Return the parts without a proof, ordered so that later ones get the remaining time."""
         sides = [side for side in self._sides if not side.is_proved]
         return sorted(sides, key=lambda side: len(side.part.members))
 
-    def _work_on(self, side: _Side, stage: Stage, budget: Budget) -> None:
+    def _work_on(self, side: Side, stage: Stage, budget: Budget) -> None:
         whole = self._search
         search = whole.inside(
             side.part.instance,
@@ -110,7 +110,7 @@ class Divided:
             side.ran_out = not budget.left
             whole.take_notes(search)
 
-    def _hear(self, side: _Side, search: Search, progress: Progress) -> None:
+    def _hear(self, side: Side, search: Search, progress: Progress) -> None:
         """Take the new result of a part; report to the whole at intervals."""
         self._search.engine = progress.engine
         side.learn(search)
@@ -128,7 +128,7 @@ class Divided:
         search.offer_checked(
             sum(bound.value for bound in checked),
             _named(bound.bounded_by for bound in checked),
-            _PLAIN if [each.proof for each in proofs] == [_PLAIN] else SplitProof(proofs),
+            _PLAIN if [one.proof for one in proofs] == [_PLAIN] else SplitProof(proofs),
         )
         search.offer_claimed(
             sum(side.claimed for side in sides), _named(side.claimed_by for side in sides)
@@ -153,7 +153,7 @@ class Divided:
                 yield PartProof(begin, proof)
 
 
-class _Side:
+class Side:
     """Results of a part: starts on its own clock, and bounds."""
 
     def __init__(self, part: Part, whole: Search, prices: PriceProof | None) -> None:
@@ -190,10 +190,10 @@ class _Side:
         """
         if whole.schedule is None:
             return
-        before, known = self.starts, self.value
+        before, earlier = self.starts, self.value
         starts = self.part.starts_of(whole.schedule.starts)
         self.starts = self.part.without_late_idling(starts)
-        if self.value < known:
+        if self.value < earlier:
             self.workers = tuple(whole.schedule.workers[i] for i in self.part.members)
             self.found_by = whole.found_by or self.found_by
         else:
@@ -215,12 +215,12 @@ class _Side:
             self.starts = self.part.without_late_idling(search.schedule.starts)
             self.workers = search.schedule.workers
             self.found_by = search.found_by or self.found_by
-        found = search.checked
-        if found is not None and not self._wants_volume:  # a single method was requested
-            self.claimed, self.claimed_by = found.value, found.bounded_by
-            self.checked, self._wants_volume = found, True
-        elif found is not None and found.value > self.checked.value:
-            self.checked = found
+        bound = search.checked
+        if bound is not None and not self._wants_volume:  # a single method was requested
+            self.claimed, self.claimed_by = bound.value, bound.bounded_by
+            self.checked, self._wants_volume = bound, True
+        elif bound is not None and bound.value > self.checked.value:
+            self.checked = bound
         claims = [(self.claimed, self.claimed_by), (search.lower_bound, search.bounded_by)]
         self.claimed, self.claimed_by = self.checked.value, self.checked.bounded_by
         for claimed, by in claims:

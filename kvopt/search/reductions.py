@@ -16,6 +16,7 @@ from kvopt.bounds.relaxations import chains
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.proofs import Proof
 from kvopt.kernels.budget import Budget
+from kvopt.problem.instance import Instance
 from kvopt.problem.parts import split
 from kvopt.search.parts import Divided
 
@@ -58,22 +59,44 @@ class Reduction:
     has_whole_start: bool = False
 
 
-class _WithoutCommonPrefix:
-    """A search behind a prefix of all requests."""
+class _OtherInstance:
+    """A search of another instance, whose schedules, bounds and claims are those of this one."""
 
-    def __init__(self, search: Search, _: Proof | None) -> None:
-        self._search = search
+    def __init__(self, search: Search, instance: Instance, relaxations: tuple[str, ...]) -> None:
+        self._search, self._instance, self._relaxations = search, instance, relaxations
 
     def work(self, stage: Work, budget: Budget | None = None) -> None:
-        """Let a stage work without the prefix."""
+        """Let a stage work on the other instance."""
         self._search.work_inside(
-            self._search.instance.without_common_prefix(),
+            self._instance,
             lambda inner: stage(inner, inner.budget),
             budget,
             takes=("schedules", "bounds", "claims"),
             known=True,
-            relaxations=("shares",),
+            relaxations=self._relaxations,
         )
+
+
+def _to_instance(
+    name: str,
+    sentence: str,
+    applies: Callable[[Search, bool], bool],
+    changed: Callable[[Instance], Instance],
+    relaxations: tuple[str, ...] = (),
+) -> Reduction:
+    """Return the reduction to another instance; proofs name the relaxations that lead there."""
+    return Reduction(
+        name,
+        sentence,
+        applies,
+        lambda search, _: _OtherInstance(search, changed(search.instance), relaxations),
+        lambda search: search.inside(changed(search.instance)),
+    )
+
+
+def _has_idle_workers(search: Search, _: bool) -> bool:
+    """Whether some workers serve no request."""
+    return search.instance.workers > search.instance.used_workers
 
 
 def _is_behind_a_prefix(search: Search, _: bool) -> bool:
@@ -99,12 +122,18 @@ def _has_idle_gaps(search: Search, only_bounds: bool) -> bool:
 
 
 REDUCTIONS = (
-    Reduction(
+    _to_instance(
+        "without idle workers",
+        "of more workers than requests some serve none, and proofs count as many as requests",
+        _has_idle_workers,
+        lambda instance: replace(instance, workers=instance.used_workers),
+    ),
+    _to_instance(
         "without the common prefix",
         "a prefix of all is held once while anything is active, so memory and prompts are less",
         _is_behind_a_prefix,
-        _WithoutCommonPrefix,
-        lambda search: search.inside(search.instance.without_common_prefix()),
+        Instance.without_common_prefix,
+        ("shares",),
     ),
     Reduction(
         "parts between idle gaps",
@@ -120,4 +149,6 @@ REDUCTIONS = (
 
 def reduction_of(search: Search, *, only_bounds: bool = False) -> Reduction | None:
     """Return the first reduction that applies."""
-    return next((each for each in REDUCTIONS if each.applies(search, only_bounds)), None)
+    return next(
+        (reduction for reduction in REDUCTIONS if reduction.applies(search, only_bounds)), None
+    )

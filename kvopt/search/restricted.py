@@ -93,14 +93,14 @@ def offer_policies(search: Search, budget: Budget) -> None:
     part = search.budget.part(most=max(budget.left, _MOMENT))
     for name in policies_for(search.instance):
         try:
-            found = run(search.instance, name, should_stop=part.over)
+            ended = run(search.instance, name, should_stop=part.over)
         except PolicyFault as fault:
             search.note(f"{name}: {fault}")
             continue
         except Stopped:
             return
-        if found.schedule is not None:
-            search.offer(found.schedule, f"policy {name}")
+        if ended.schedule is not None:
+            search.offer(ended.schedule, f"policy {name}")
 
 
 def improve_sharing(search: Search, budget: Budget) -> None:

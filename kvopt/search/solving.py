@@ -133,7 +133,7 @@ def solve(
     quick_start, checkable = options.pop("quick_start", True), options.pop("checkable", False)
     solver = options.pop("pyomo_solver", DEFAULT_SOLVER)
     _refuse(problem, engine, prices is not None)
-    given = None if start is None else _given(problem, start)
+    initial = None if start is None else _given(problem, start)
     plain = replace(problem, instance=problem.instance.without_common_prefix())
     engines = Scope.RUNS if plain.is_restricted else problem.scope
     work = engine_named(engine, pyomo_solver=solver, scope=engines)
@@ -142,8 +142,8 @@ def solve(
     if isinstance(prices, BoundResult):
         prices = None if prices.checked is None else prices.checked.proof
     with signals_interrupt(search):
-        if given is not None:
-            search.offer(given, "given schedule")
+        if initial is not None:
+            search.offer(initial, "given schedule")
         plan.run(plan.IN_TIME, search, search.budget)
         prices = None if problem.is_fleet else prices
         driver = plan.Driver(search, prices)
@@ -184,24 +184,28 @@ def _given(problem: Problem, start: GivenSchedule) -> Schedule:
     """Return the initial schedules of a search, on its clock and within its scope."""
     if problem.in_seconds:
         return _given_in_seconds(problem, start)
-    given = given_schedule(problem.instance, start, "start")
-    if given.pauses and not problem.has_pauses:
+    initial = given_schedule(problem.instance, start, "start")
+    if initial.pauses and not problem.has_pauses:
         reason = f"has pauses, which the scope {problem.scope} leaves out"
         raise InvalidInput(reason, field="start")
-    return given
+    return initial
 
 
 def _given_in_seconds(problem: Problem, start: Any) -> Schedule:
     """Return a run on a clock of seconds."""
     if isinstance(start, str | Policy):
         start = run(problem.instance, start, clock=problem.clock)
-    found = getattr(start, "upper", None) or getattr(start, "schedule", None) or start
-    if not isinstance(found, Schedule) or found.clock != problem.clock or not found.is_complete:
+    candidate = getattr(start, "upper", None) or getattr(start, "schedule", None) or start
+    if (
+        not isinstance(candidate, Schedule)
+        or candidate.clock != problem.clock
+        or not candidate.is_complete
+    ):
         reason = f"must hold a run on this clock, be one or a policy, got {shown(start)}"
         raise InvalidInput(reason, field="start")
-    if found.instance.hash != problem.instance.hash or (broken := found.violations()):
+    if candidate.instance.hash != problem.instance.hash or (broken := candidate.violations()):
         raise InvalidInput((*broken, "is for another instance")[0], field="start")
-    return found
+    return candidate
 
 
 def _work(driver: plan.Driver, search: Search, engine: str, work: Engine) -> None:

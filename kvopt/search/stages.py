@@ -40,6 +40,8 @@ _LP_COLUMNS = 40_000
 """Columns up to which an LP ends the climb of prices; more cost time and memory."""
 _SHARES = 0.25
 """Share of the time of bounds in seconds that shares of the machine may take."""
+FINAL_BOUND = "the bound in seconds is final: more time can only improve the schedule"
+"""Remark if no bound has anything left to do."""
 
 # ---- sizes ------------------------------------------------------------------------------------
 
@@ -140,10 +142,10 @@ def climb_slots(search: Search, budget: Budget) -> bool:
     """
     from kvopt.bounds.slots import offer_slot_bound
 
-    found: list[bool] = []
+    gains: list[bool] = []
     gain = _LEAST_GAIN_OF_SLOTS if budget.ends_before(search.granted) else 0.0
-    run_watched(search, "slots", lambda: found.append(offer_slot_bound(search, budget, gain)))
-    return any(found)
+    run_watched(search, "slots", lambda: gains.append(offer_slot_bound(search, budget, gain)))
+    return any(gains)
 
 
 def climb_states(
@@ -211,7 +213,7 @@ def bound_in_seconds(search: Search, budget: Budget) -> None:
     ended = _offer_in_seconds(search, "shares", seconds_bound, budget.part(_SHARES))
     ended &= budget.over() or _offer_in_seconds(search, "shared rounds", rounds, budget)
     if ended and len(search.instance) and not budget.over():
-        search.note("the bound in seconds is final: more time can only improve the schedule")
+        search.note(FINAL_BOUND)
 
 
 def _offer_in_seconds(
@@ -276,13 +278,13 @@ def search_layers_with_pauses(search: Search, _: Budget) -> None:
         upper = len(search.instance) * (search.instance.last_arrival + search.instance.total_output)
 
     def work() -> None:
-        found = search_layers(search.instance, prices, upper, search.budget.over)
-        if found is None:
+        searched = search_layers(search.instance, prices, upper, search.budget.over)
+        if searched is None:
             return
-        if found.schedule is not None:
-            search.offer(found.schedule, "exhaustive search")
+        if searched.schedule is not None:
+            search.offer(searched.schedule, "exhaustive search")
         search.offer_claimed(
-            upper if found.schedule is None else found.schedule.objective, "exhaustive search"
+            upper if searched.schedule is None else searched.schedule.objective, "exhaustive search"
         )
 
     run_watched(search, search.engine, work)
@@ -299,7 +301,7 @@ def search_beams_in_seconds(search: Search, budget: Budget) -> None:
 
     assert search.checked is not None, "the bound comes first"
     assert isinstance(search.clock, Seconds)
-    made = beams_in_seconds(
+    best = beams_in_seconds(
         search.instance,
         search.clock,
         lines_of(search.checked.proof),
@@ -307,8 +309,8 @@ def search_beams_in_seconds(search: Search, budget: Budget) -> None:
         threads=search.limits.threads,
         seed=search.limits.seed,
     )
-    if made is not None:
-        search.offer(made, "beams")
+    if best is not None:
+        search.offer(best, "beams")
 
 
 def search_servers(search: Search, budget: Budget) -> None:

@@ -26,10 +26,10 @@ def frame(columns: Mapping[str, Sequence[Any]]) -> DataFrame:
 
 def _dtype(values: Sequence[Any]) -> str | None:
     """Return the type of a column with unknown integers, None if pandas may choose it."""
-    known = [value for value in values if value is not None]
-    if len(known) == len(values) or not all(type(value) is int for value in known):
+    numbers = [value for value in values if value is not None]
+    if len(numbers) == len(values) or not all(type(value) is int for value in numbers):
         return None if values else "object"
-    return "Int64" if all(abs(value) < _LARGEST for value in known) else "object"
+    return "Int64" if all(abs(value) < _LARGEST for value in numbers) else "object"
 
 
 def rows_of(

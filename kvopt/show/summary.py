@@ -39,9 +39,9 @@ class Summarised:
         return f"<{type(self).__name__}: {', '.join(f'{k} {v}' for k, v in self._said())}>"
 
     def __str__(self) -> str:
-        said = self._said()
-        width = max((len(name) for name, _ in said), default=0)
-        lines = [type(self).__name__, *(f"  {name:{width}}  {value}" for name, value in said)]
+        facts = self._said()
+        width = max((len(name) for name, _ in facts), default=0)
+        lines = [type(self).__name__, *(f"  {name:{width}}  {value}" for name, value in facts)]
         if self.footnote is not None:
             lines.append(fill(self.footnote, 88, initial_indent="  ", subsequent_indent="  "))
         return "\n".join(lines)

@@ -50,11 +50,11 @@ def check_online(policy: str | Policy, *, tries: int = 300, seed: int = 0) -> No
         with at_fault(chosen, label):
             first, second = (_decided(chosen, instance, now) for instance in pair)
         if first != second:
-            said = " for ".join(str([_shown(r) for r in instance]) for instance in pair)
+            both = " for ".join(str([_shown(r) for r in instance]) for instance in pair)
             fields = f"(arrival, prompt, output{', prefix' if block else ''})"
             raise PolicyFault(
                 f"{label}: decides otherwise before round {now} if what arrives from then on is "
-                f"another; memory {memory}, {fields} {said}"
+                f"another; memory {memory}, {fields} {both}"
             )
 
 

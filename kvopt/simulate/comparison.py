@@ -75,7 +75,7 @@ class Comparison(Summarised):
     @cached_property
     def best(self) -> int | None:
         """Least total latency of the completed runs, on the clock."""
-        return min((each.objective for each in self if each.objective is not None), default=None)
+        return min((ended.objective for ended in self if ended.objective is not None), default=None)
 
     @property
     def _multiple(self) -> str:
@@ -85,14 +85,14 @@ class Comparison(Summarised):
     def facts(self) -> Facts:
         """Return the facts of a summary."""
         unit, times = "rounds" if self.clock.is_even else "seconds", self._multiple
-        said: dict[str, object] = {"instance": self.instance.name, "requests": len(self.instance)}
-        for each, row in zip(self, self.rows(), strict=True):
-            said[each.policy] = (
-                each.outcome
-                if each.objective is None
+        cells: dict[str, object] = {"instance": self.instance.name, "requests": len(self.instance)}
+        for ended, row in zip(self, self.rows(), strict=True):
+            cells[ended.policy] = (
+                ended.outcome
+                if ended.objective is None
                 else f"mean latency {row[self._mean]} {unit}, {row[self._compared]} {times}"
             )
-        return said
+        return cells
 
     def to_dataframe(self) -> DataFrame:
         """Return a row for each run, as a DataFrame of pandas.
@@ -100,26 +100,26 @@ class Comparison(Summarised):
         Times are in rounds, or in seconds on such a clock, and unknown after a livelock.
         """
         columns = defaultdict[str, list[object]](list)
-        for each in self:
-            value, scale = each.objective, self.clock.scale
+        for ended in self:
+            value, scale = ended.objective, self.clock.scale
             times = {
                 f"{name}_{share}": number
                 for name in MEASURES
-                for share, number in each.measures()[name].items()
+                for share, number in ended.measures()[name].items()
             }
             times |= {
                 self._multiple.replace(" ", "_"): self._times(value),
-                "makespan": each.makespan / scale,
+                "makespan": ended.makespan / scale,
             }
             total = value if value is None or scale == 1 else value / scale
             row = {
-                "policy": each.policy,
-                "outcome": str(each.outcome),
-                "completed": each.completed,
+                "policy": ended.policy,
+                "outcome": str(ended.outcome),
+                "completed": ended.completed,
                 "total_latency": total,
                 **(dict.fromkeys(times) if value is None else times),
-                "evictions": each.evictions,
-                "peak_memory": each.peak_memory,
+                "evictions": ended.evictions,
+                "peak_memory": ended.peak_memory,
             }
             for name, cell in row.items():
                 columns[name].append(cell)
@@ -149,18 +149,18 @@ class Comparison(Summarised):
         Times are empty after a livelock: with only the few requests completed before it, the run
         would look like the best one.
         """
-        return [self._row(each) for each in self]
+        return [self._row(ended) for ended in self]
 
-    def _row(self, each: PolicyRun) -> dict[str, object]:
-        value, clock, outcome = each.objective, self.clock, str(each.outcome)
-        if each.completed < len(self.instance) and not clock.is_even:
-            outcome += f"; {each.completed} of {len(self.instance)} finished"
+    def _row(self, ended: PolicyRun) -> dict[str, object]:
+        value, clock, outcome = ended.objective, self.clock, str(ended.outcome)
+        if ended.completed < len(self.instance) and not clock.is_even:
+            outcome += f"; {ended.completed} of {len(self.instance)} finished"
 
         def cell(number: float | None, places: int = 3) -> str:
             return "-" if value is None or number is None else f"{number:,.{places}f}"
 
-        measures = each.measures()
-        cells: dict[str, object] = {"policy": each.policy}
+        measures = ended.measures()
+        cells: dict[str, object] = {"policy": ended.policy}
         if clock.is_even:
             cells["latency"] = value
         cells[self._mean] = cell(measures["latency"]["mean"], 2 if clock.is_even else 3)
@@ -169,14 +169,14 @@ class Comparison(Summarised):
         cells |= waiting_cells(None if value is None else measures, clock)
         cells[self._compared] = cell(self._times(value), 4)
         if clock.is_even:
-            cells["makespan"] = cell(each.makespan, 0)
+            cells["makespan"] = cell(ended.makespan, 0)
         else:
-            cells["tokens/s"] = cell(each.throughput)
-            cells["makespan s"] = cell(each.makespan / clock.scale)
-        cells |= {"evictions": each.evictions, "peak": each.peak_memory}
+            cells["tokens/s"] = cell(ended.throughput)
+            cells["makespan s"] = cell(ended.makespan / clock.scale)
+        cells |= {"evictions": ended.evictions, "peak": ended.peak_memory}
         if clock.is_even:
-            cells["seconds"] = f"{each.wall_seconds:.2f}"
-        return cells | {"outcome": outcome if each.note is None else f"{outcome}; {each.note}"}
+            cells["seconds"] = f"{ended.wall_seconds:.2f}"
+        return cells | {"outcome": outcome if ended.note is None else f"{outcome}; {ended.note}"}
 
 
 def compare(
@@ -206,23 +206,23 @@ def compare(
     """
     problem = as_problem(instance, clock=clock)
     chosen: list[Any] = [policies] if isinstance(policies, str) else list(policies)
-    runs = [_run(problem, given, place) for place, given in enumerate(chosen, 1)]
-    scope = least_scope(each.scope for each in runs)
+    runs = [_run(problem, choice, place) for place, choice in enumerate(chosen, 1)]
+    scope = least_scope(result.scope for result in runs)
     optima = [
-        each.objective
-        for each in chosen
-        if getattr(each, "gap", None) == 0 and each.scope.covers(scope)
+        result.objective
+        for result in chosen
+        if getattr(result, "gap", None) == 0 and result.scope.covers(scope)
     ]
     return Comparison(runs, min(optima, default=None))
 
 
-def _run(problem: Problem, given: GivenSchedule, place: int) -> PolicyRun:
+def _run(problem: Problem, choice: GivenSchedule, place: int) -> PolicyRun:
     """Return the run of a scheduler, or a schedule as one."""
-    if isinstance(given, str | Policy):
-        return run(problem, given)
-    if isinstance(given, PolicyRun):
-        return given
-    schedule = getattr(given, "schedule", None)  # the result may be in seconds
+    if isinstance(choice, str | Policy):
+        return run(problem, choice)
+    if isinstance(choice, PolicyRun):
+        return choice
+    schedule = getattr(choice, "schedule", None)  # the result may be in seconds
     if not isinstance(schedule, Schedule) or schedule.clock.is_even:
-        schedule = given_schedule(problem.instance, given, "policies")
-    return PolicyRun.of(schedule, f"{getattr(given, 'status', 'schedule')} {place}")
+        schedule = given_schedule(problem.instance, choice, "policies")
+    return PolicyRun.of(schedule, f"{getattr(choice, 'status', 'schedule')} {place}")

@@ -8,6 +8,7 @@ order of time, and a request that one of them starts is withdrawn from the other
 from __future__ import annotations
 
 from collections.abc import Sequence
+from heapq import heapify, heappop, heappush
 from itertools import groupby
 from math import inf
 
@@ -25,8 +26,8 @@ def route(workload: Workload, workers: Sequence[Worker], router: ArrivalRouter) 
         prompt = workload.instance.requests[i].prompt
         chosen = router.send(workers, i, prompt, workers[0].believed[i])
         if type(chosen) is not int or not 0 <= chosen < len(workers):
-            said = f"chose {shown(chosen)}, workers are 0 .. {len(workers) - 1}"
-            raise PolicyFault(f"router {router.name}: {said}")
+            reason = f"chose {shown(chosen)}, workers are 0 .. {len(workers) - 1}"
+            raise PolicyFault(f"router {router.name}: {reason}")
         workers[chosen].serve(i)
         workers[chosen].deliver(i)
 
@@ -62,12 +63,14 @@ def _decide(present: list[Simulation], workers: list[Simulation], free: set[int]
         if not worker.is_deciding:
             worker.come()
     present = [worker for worker in present if worker.prepare()]
-    asking = set(present)
-    while asking:
-        worker = min((each for each in present if each in asking), key=lambda w: w.view.next_load)
+    line = [(worker.view.next_load, place) for place, worker in enumerate(present)]
+    heapify(line)  # only the worker that takes requests holds more then
+    asking = set(range(len(present)))
+    while line:
+        _, place = heappop(line)
+        asking.remove(place)
+        worker = present[place]
         started = worker.take()
-        if not started:
-            asking.remove(worker)
         for i in started:
             if i in free:  # else it was evicted on this worker
                 free.remove(i)
@@ -75,4 +78,7 @@ def _decide(present: list[Simulation], workers: list[Simulation], free: set[int]
                 for other in workers:
                     if other is not worker:
                         other.withdraw(i, worker.time)
-        asking.update(each for each in present if each.is_called)
+        called = {k for k, beside in enumerate(present) if beside.is_called} if started else set()
+        for k in ({place} if started else set()) | called - asking:
+            asking.add(k)
+            heappush(line, (present[k].view.next_load, k))

@@ -110,10 +110,10 @@ def run(
     workload = Workload(served, clock, should_stop, padding, problem.slo)
     with at_fault(scheduler, label):
         copies = [scheduler, *(deepcopy(scheduler) for _ in range(instance.workers - 1))]
-        workers = [kind(workload, each) for each in copies]
+        workers = [kind(workload, one) for one in copies]
         _serve(workload, workers, way)
     padded = f"counts {padding} tokens more for each request, for whole blocks"
-    found = PolicyRun(
+    ended = PolicyRun(
         instance,
         **_columns(workload, workers),
         clock=clock,
@@ -122,7 +122,7 @@ def run(
         note="; ".join(filter(None, (_note(workers), padded if padding else None))) or None,
         router=None if not fleet else router if isinstance(router, str) else router.name,
     )
-    return _checked(found)
+    return _checked(ended)
 
 
 def _serve(workload: Workload, workers: list[Any], router: object) -> None:
@@ -163,11 +163,11 @@ def _note(workers: list[Any]) -> str | None:
         notes = [(name, worker.note) for name, worker in zip(names, workers, strict=True)]
         return "; ".join(f"{name}{note}" for name, note in notes if note is not None) or None
     pauses = sum(max(len(rows) - 1, 0) for worker in workers for rows in worker.found)
-    told = counted(pauses, "pause")
+    words = counted(pauses, "pause")
     if isinstance(workers[0], SglangServer):
         count = sum(worker.retractions for worker in workers)
-        return f"{told}, {count:,} of them retractions" if pauses else None
-    paused = f"; {told} with tokens kept" if pauses else ""
+        return f"{words}, {count:,} of them retractions" if pauses else None
+    paused = f"; {words} with tokens kept" if pauses else ""
     return f"{workers[0].policy.limits}{paused}"
 
 
@@ -179,18 +179,18 @@ def _in_blocks(policy: PausingPolicy, instance: Instance) -> PausingPolicy:
     size, field = instance.block_size, "page" if isinstance(policy, Sglang) else "block"
     if size == 1:
         return policy
-    own = getattr(policy, field)
-    if own not in (size, getattr(type(policy), field)):
-        raise InvalidInput(f"is {own}, the instance has blocks of {size} tokens", field=field)
+    stated = getattr(policy, field)
+    if stated not in (size, getattr(type(policy), field)):
+        raise InvalidInput(f"is {stated}, the instance has blocks of {size} tokens", field=field)
     changed = copy(policy)
     setattr(changed, field, size)
     return changed
 
 
-def _checked(found: PolicyRun) -> PolicyRun:
-    if broken := found.violations():
-        raise PolicyFault(f"{found.policy}: {broken[0]}")
-    return found
+def _checked(ended: PolicyRun) -> PolicyRun:
+    if broken := ended.violations():
+        raise PolicyFault(f"{ended.policy}: {broken[0]}")
+    return ended
 
 
 @contextmanager
@@ -214,7 +214,7 @@ GivenSchedule = _Result | Policy | Iterable[int] | str | Path
 """Values that are accepted as a schedule."""
 
 
-def given_schedule(instance: Instance, given: GivenSchedule, field: str) -> Schedule:
+def given_schedule(instance: Instance, source: GivenSchedule, field: str) -> Schedule:
     """Return a feasible schedule of an instance from a caller's value, else raise.
 
     Parameters
@@ -227,17 +227,17 @@ def given_schedule(instance: Instance, given: GivenSchedule, field: str) -> Sche
     field
         Its name in errors.
     """
-    if isinstance(given, str | Policy):
-        given = run(instance, given)
-    found: Any = read_schedule(given, instance) if isinstance(given, Path) else given
+    if isinstance(source, str | Policy):
+        source = run(instance, source)
+    schedule: Any = read_schedule(source, instance) if isinstance(source, Path) else source
     for held in ("upper", "schedule"):
-        found = getattr(found, held, None) or found
-    if isinstance(found, Iterable):
-        found = Schedule(instance, tuple(found))
-    if not (isinstance(found, Schedule) and found.is_complete and found.clock.is_even):
-        reason = f"must hold a schedule in rounds, be one, starts or a policy, got {shown(given)}"
+        schedule = getattr(schedule, held, None) or schedule
+    if isinstance(schedule, Iterable):
+        schedule = Schedule(instance, tuple(schedule))
+    if not (isinstance(schedule, Schedule) and schedule.is_complete and schedule.clock.is_even):
+        reason = f"must hold a schedule in rounds, be one, starts or a policy, got {shown(source)}"
         raise InvalidInput(reason, field=field)
-    check = found.check()
-    if found.instance.hash != instance.hash or not check.feasible:
+    check = schedule.check()
+    if schedule.instance.hash != instance.hash or not check.feasible:
         raise InvalidInput((*check.violations, "is for another instance")[0], field=field)
-    return found
+    return schedule

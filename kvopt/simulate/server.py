@@ -256,11 +256,11 @@ class Server(Worker):
         held = request.peak if is_done else work.held(self.now)
         blocks = self._blocks(held + tokens)
         if self._cache is not None:
-            kept, known = self._known(i, work, tokens)
+            kept, computed = self._known(i, work, tokens)
             blocks -= self._blocks(kept)  # these leave no trace
             self._left += 1
             pauses = self._produced[i] < request.output
-            freed = self._cache.leave(i, (self.now, self._left), kept, known, pauses=pauses)
+            freed = self._cache.leave(i, (self.now, self._left), kept, computed, pauses=pauses)
             blocks += freed // self._block
         self._free += blocks
         self._done.pop(i, None)

@@ -120,8 +120,8 @@ class SglangServer(Server):
         before, shared = self._held(i), 0
         if self._cache is not None:
             self._drop()
-            found, unused = self._cache.found(i)
-            shared = (found - unused) // self._block
+            in_cache, unused = self._cache.found(i)
+            shared = (in_cache - unused) // self._block
             self._cache.start(i)
         self._free -= self._blocks(before + 1) - shared
         self._running[i] = Work(before, processed=cached, cached=cached)
@@ -147,25 +147,25 @@ class SglangServer(Server):
 
     def _admitted(self) -> list[tuple[int, int]]:
         """Take requests that can be admitted from the line, with their tokens in the cache."""
-        found: list[tuple[int, int]] = []
+        admitted: list[tuple[int, int]] = []
         reserved = self.share * sum(map(self._expected, self._running))
         pages = self._free - (self._needed(self._running) if self.policy.mixed else 0)
         left = pages * self._block - reserved
         prefill = self.policy.prefill
         self._drop()
-        while self._waiting and len(self._running) + len(found) < self._most:
+        while self._waiting and len(self._running) + len(admitted) < self._most:
             i, cached, unused = self._waiting[0], 0, 0
             if self._cache is not None:
                 cached, unused = self._cache.found(i)
             tokens = self._blocks(self._held(i) + 1) * self._block - cached
             needed = tokens + unused + self._expected(i) + self._block
-            is_alone = not (self._running or found)
-            if (not is_alone and needed >= left) or (found and tokens >= prefill):
+            is_alone = not (self._running or admitted)
+            if (not is_alone and needed >= left) or (admitted and tokens >= prefill):
                 break
-            found.append((self._waiting.pop(0), cached))
+            admitted.append((self._waiting.pop(0), cached))
             left -= needed
             prefill -= tokens
-        return found
+        return admitted
 
     def _make_room(self) -> None:
         """Retract until all running requests can produce a token, and update the share."""

@@ -200,8 +200,8 @@ class Simulation(Worker):
         """Notes for readers of the run: those of the policy, and why it did not complete."""
         ending, waiting = self._ending, len(self.waiting)
         if ending is None and waiting:
-            said = "the only waiting request" if waiting == 1 else f"any of {waiting:,} requests"
-            ending = f"does not start {said}, and nothing else happens"
+            which = "the only waiting request" if waiting == 1 else f"any of {waiting:,} requests"
+            ending = f"does not start {which}, and nothing else happens"
         return "; ".join(filter(None, (self.policy.note(), ending))) or None
 
     # ---- arrivals and completions -------------------------------------------------------
@@ -337,8 +337,8 @@ class Simulation(Worker):
         while self.arriving and self.arrivals[self.arriving[0]] <= self.time:
             i = self.arriving.popleft()
             self.waiting.add(i)
-            for seen, known in self._columns:
-                seen[i] = known[i]
+            for seen, believed in self._columns:
+                seen[i] = believed[i]
             view.arrivals[i] = view.now  # policies count rounds, on any clock
             if self._levels is not None:
                 view.due[i] = self._levels.due(i, self.arrivals[i])
@@ -362,9 +362,9 @@ class Simulation(Worker):
             return False
         active = frozenset((i, self.view.now - start) for i, start in self.view.active.items())
         state = (active, self.policy.learned())
-        known = state in self.seen
+        is_repeated = state in self.seen
         self.seen.add(state)
-        return known
+        return is_repeated
 
     def _admit(self, *, is_one_enough: bool = False) -> list[int]:
         """Let the policy start requests; return them.

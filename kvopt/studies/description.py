@@ -28,7 +28,7 @@ from kvopt.problem.hardware.batch_time_files import (
     batch_time,
     batch_time_from_json,
 )
-from kvopt.problem.slo import Slo
+from kvopt.problem.slo import Slo, allowed_misses
 from kvopt.simulate.policies.servers import uncovered
 from kvopt.simulate.routers.registry import label_of, parts_of
 from kvopt.simulate.routers.registry import router as router_from
@@ -62,6 +62,7 @@ class _LimitsTable(Table, frozen=True):
     threads: Count = 1
     seed: Seed = 0
     slo: Texts | None = None
+    attain: Text | None = None
 
 
 class Description(Table, frozen=True):
@@ -107,6 +108,8 @@ class Limits:
         Whether the optimum is bounded; without it runs are simulated only.
     slo
         Service level of requests, as `kvopt.Slo` reads it; None for none.
+    attain
+        Share of the requests that shall attain it, ``99%`` say.
     scope
         The scope of bounds and schedules.
     """
@@ -119,12 +122,14 @@ class Limits:
     certify: bool = True
     scope: Scope = Scope.RUNS
     slo: str | None = None
+    attain: str | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Return the limits of a record, without the defaults of most studies."""
         newer = {
             "batch_time": self.batch_time and self.batch_time.to_json(),
             "slo": self.slo,
+            "attain": self.attain,
             "scope": None if self.scope is Scope.RUNS else str(self.scope),
             "certify": None if self.certify else False,
         }
@@ -324,10 +329,15 @@ def _limits(table: _LimitsTable, kind: Limits) -> Iterator[Limits]:
         raise InvalidInput(reason, field="limits.policy_time_limit")
     if table.slo is not None and not kind.certify:
         raise InvalidInput("goes with certify = true", field="limits.slo")
+    if table.attain is not None:
+        if table.slo is None or not table.attain.endswith("%"):
+            raise InvalidInput("must be a share, 99% say, of limits.slo", field="limits.attain")
+        with _at("limits.attain"):
+            allowed_misses(table.attain, 1)
     with _at("limits.slo"):
         levels = [text and str(Slo.parse(text)) for text in listed(table.slo)]
     for slo, pair in product(levels, zip(times, of_policies, strict=True)):
-        limits = replace(kind, threads=table.threads, seed=table.seed, slo=slo)
+        limits = replace(kind, threads=table.threads, seed=table.seed, slo=slo, attain=table.attain)
         yield replace(limits, time_limit=pair[0], policy_time_limit=pair[1])
 
 
@@ -354,6 +364,7 @@ def resolved_text(study: Study) -> str:
         if len(set(values)) == 1:
             limits[key] = values[0]
     limits["slo"] = None if first.slo is None else levels
+    limits["attain"] = first.attain
     lines = [*_lines(top), "", "[limits]", *_lines(limits)]
     for entry in study.entries:
         lines += ["", "[[instances]]", *_lines({**asdict(entry), "draws": entry.draws})]

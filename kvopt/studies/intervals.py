@@ -67,6 +67,18 @@ def largest_of(intervals: Iterable[Interval]) -> Interval:
     return Interval(max(known, default=None), max(_all_known(most), default=None))
 
 
+def mean_share(counts: Iterable[tuple[int | None, int]]) -> Fraction | None:
+    """Return the mean share of counts of something, None if one is unknown."""
+    shares = [None if count is None or not of else Fraction(count, of) for count, of in counts]
+    known = [share for share in shares if share is not None]
+    return sum(known, Fraction()) / len(known) if known and len(known) == len(shares) else None
+
+
+def in_percent(share: Fraction | None, *, up: bool = False) -> str:
+    """Return a share for a table, rounded outward."""
+    return "-" if share is None else f"{rounded(100 * share, up=up, places=2)}%"
+
+
 def places_of(value: Fraction | float | None) -> int:
     """Return the decimal places that give a number four digits; 0 for a large one."""
     size = abs(float(value or 1))
@@ -139,6 +151,14 @@ class Runs:
         if not served or len(self.done) < len(self.records):
             return None
         return sum(r.value or 0 for r in self.done) / served / NANOSECONDS
+
+    def attaining(self, side: str) -> Fraction | None:
+        """Return the mean share that attain: ``attained``, at most ``ceiling``."""
+        return mean_share((getattr(r, side), r.instance.requests) for r in self.records)
+
+    def judged(self, verdict: str) -> int:
+        """Return of how many runs this is the verdict on a share that shall attain."""
+        return sum(record.verdict == verdict for record in self.records)
 
     @property
     def evictions(self) -> int:

@@ -23,6 +23,7 @@ from kvopt import PolicyRun, Scope
 from kvopt.errors import InvalidInput
 from kvopt.files.reading import check_fields, parse_json
 from kvopt.problem.batch_time import NANOSECONDS
+from kvopt.problem.slo import allowed_misses
 from kvopt.show.summary import ratio
 from kvopt.timetable.measures import summary
 
@@ -152,6 +153,24 @@ class Record:
     def proved(self) -> bool:
         """Whether the optimum is known."""
         return self.upper is not None and self.upper == self.lower
+
+    @property
+    def wanted(self) -> int | None:
+        """How many requests shall attain the service level, None without a share."""
+        share, size = self.limits.get("attain"), self.instance.requests
+        return None if share is None else size - allowed_misses(share, size)
+
+    @property
+    def verdict(self) -> str | None:
+        """Whether the run lets the share attain; if not, whether the ceiling does."""
+        wanted = self.wanted
+        if wanted is None or self.ceiling is None:
+            return None
+        if (self.attained or 0) >= wanted:
+            return "reached"
+        if self.ceiling < wanted:
+            return "impossible"
+        return "missed" if (self.best_attained or 0) >= wanted else "missed, open"
 
     def to_json(self) -> dict[str, Any]:
         """Return the object that is written as one line."""

@@ -58,8 +58,8 @@ class Cache:
 
         A request that paused also finds its private tokens.
         """
-        own = self._unused.get(self._kept.get(i, (-1, -1, 0)), 0)
-        tokens = own + self.matched(i)
+        private = self._unused.get(self._kept.get(i, (-1, -1, 0)), 0)
+        tokens = private + self.matched(i)
         used = sum(self._forest.weights[v] for v in self._forest.paths[i] if self._users[v])
         return tokens, tokens - used
 
@@ -83,7 +83,7 @@ class Cache:
         self.leave(i, (time, i), tokens, tokens)
 
     def leave(
-        self, i: int, when: tuple[int, int], tokens: int, known: int, *, pauses: bool = False
+        self, i: int, when: tuple[int, int], tokens: int, computed: int, *, pauses: bool = False
     ) -> int:
         """Make a request inactive; return the tokens that no one uses any more.
 
@@ -99,11 +99,11 @@ class Cache:
             Whether the request goes on later, and finds its private tokens.
         """
         forest, path, unit = self._forest, self._forest.paths[i], self._unit
-        known = known // unit * unit
+        computed = computed // unit * unit
         # The last tokens leave first: those that cannot be found, private ones, then nodes.
         place = (*when, -len(self._users) - 1)
-        freed = self._put((*when, place[2] - 1), -(-tokens // unit) * unit - known)
-        left = known
+        freed = self._put((*when, place[2] - 1), -(-tokens // unit) * unit - computed)
+        left = computed
         for v in path:
             self._users[v] -= 1
             self._left[v] = max(self._left[v], when)

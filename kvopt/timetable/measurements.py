@@ -40,7 +40,8 @@ class Measurements:
         for it.
         """
         return len(self.batches) == self.rounds and all(
-            round(each.milliseconds * MILLISECOND) >= each.round_ns(model) for each in self.batches
+            round(batch.milliseconds * MILLISECOND) >= batch.round_ns(model)
+            for batch in self.batches
         )
 
     def beside(self, model: BatchTime, requests: int) -> dict[str, Any]:
@@ -57,19 +58,19 @@ class Measurements:
     def to_json(self) -> dict[str, Any]:
         """Return the member of a run file."""
         rows = [
-            [each.tokens, each.prompts, each.held, round(each.milliseconds * MILLISECOND)]
-            for each in self.batches
+            [batch.tokens, batch.prompts, batch.held, round(batch.milliseconds * MILLISECOND)]
+            for batch in self.batches
         ]
         return dict(zip(_FIELDS, (self.latency_ns, self.rounds, rows), strict=True))
 
 
 def measurements_from_json(value: object) -> Measurements:
     """Return the measurements of a run file, checked."""
-    found = check_fields(value, "measured", _FIELDS)
-    latency, rounds = (checked_integer(found[name], name, 0) for name in _FIELDS[:2])
-    if not isinstance(found["batches"], list) or not found["batches"]:
-        raise InvalidInput(f"must be a list, got {shown(found['batches'])}", field="batches")
-    return Measurements(latency, rounds, list(map(_batch, found["batches"])))
+    fields = check_fields(value, "measured", _FIELDS)
+    latency, rounds = (checked_integer(fields[name], name, 0) for name in _FIELDS[:2])
+    if not isinstance(fields["batches"], list) or not fields["batches"]:
+        raise InvalidInput(f"must be a list, got {shown(fields['batches'])}", field="batches")
+    return Measurements(latency, rounds, list(map(_batch, fields["batches"])))
 
 
 def _batch(row: object) -> Measured:

@@ -95,10 +95,10 @@ def _parsed(text: str) -> object:
     return value
 
 
-def refuse_features(found: Mapping[str, Any]) -> None:
+def refuse_features(record: Mapping[str, Any]) -> None:
     """Refuse a record of a server that breaks the problem, with the reason."""
     for name, reason in _REFUSED.items():
-        if found.get(name):
+        if record.get(name):
             raise InvalidInput(reason, field=name)
 
 
@@ -168,14 +168,14 @@ def _measurements(replay: Replay, done: Iterable[Seen]) -> Measurements | None:
 
 def _chunks(seen: Seen) -> list[list[int]]:
     """Return the rounds in a row that yielded no token, and the tokens that each processed."""
-    found: list[list[int]] = []
+    chunks: list[list[int]] = []
     for number, tokens in seen.pieces.items():
         if number > seen.tokens[-1]:  # planned before the last token was known
             break
         if number - 1 not in seen.pieces:
-            found.append([number - 1])
-        found[-1].append(tokens)
-    return found
+            chunks.append([number - 1])
+        chunks[-1].append(tokens)
+    return chunks
 
 
 def _of_compact(value: object, name: str | None) -> RecordedRun:

@@ -140,7 +140,7 @@ class Replay:
             if not isinstance(line.get(name, shape()), shape):
                 wanted = "an object" if shape is dict else "a list of names"
                 raise InvalidInput(f"must be {wanted}, got {shown(line[name])}", field=name)
-            if not all(isinstance(each, str) for each in line.get(name, ())):
+            if not all(isinstance(entry, str) for entry in line.get(name, ())):
                 raise InvalidInput(f"must hold names, got {shown(line[name])}", field=name)
         getattr(self, f"_{kind}")(line, number)
 
@@ -190,9 +190,9 @@ class Replay:
         self._rounds[number] = stored, sum(line["processed"].values()), self._held
 
     def _tokens(self, line: dict[str, Any], number: int) -> None:
-        if (made := self._rounds.pop(number, None)) is None:
+        if (counts := self._rounds.pop(number, None)) is None:
             raise InvalidInput(f"has tokens twice, or was not processed: {number}", field="round")
-        stored, processed, held = made
+        stored, processed, held = counts
         for name, tokens in line["tokens"].items():
             seen = self._request(name, number, "yields a token")
             if tokens != 1:
@@ -248,12 +248,12 @@ class Replay:
                 wanted = seen.prefix[place] if place < len(seen.prefix) else None
                 if block not in self._filled:
                     self._refuse(seen, f"hits block {block} {where}, which is not full")
-                known = self._filled[block]
-                if wanted != known and None not in (wanted, known):
+                content = self._filled[block]
+                if wanted != content and None not in (wanted, content):
                     self._refuse(seen, f"hits block {block} {where}, which holds other tokens")
-                if users and None in (wanted, known):
+                if users and None in (wanted, content):
                     self.outside = self.outside or f"request {seen.name!r} {where}"
-                self._filled[block] = known if wanted is None else wanted
+                self._filled[block] = content if wanted is None else wanted
             elif users:
                 self._refuse(seen, f"takes block {block} {where}, which is held")
             else:

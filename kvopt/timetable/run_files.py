@@ -144,8 +144,8 @@ def read_run(path: str | Path) -> RecordedRun:
         schedule = Schedule(instance_from_json(top["instance"]), segments=top["segments"])
         measured = measurements_from_json(top["measured"]) if "measured" in top else None
         more = top.get("notes", {}), top.get("chunks"), measured
-        found = RecordedRun(top["policy"], schedule, top["block"], *more)
+        recorded = RecordedRun(top["policy"], schedule, top["block"], *more)
         if type(top["value"]) is not int or top["value"] != schedule.objective:
             reason = f"says {shown(top['value'])}, the segments give {schedule.objective}"
             raise FalseClaim(reason, field="value")
-        return found
+        return recorded

@@ -117,48 +117,48 @@ class PolicyRun(Schedule):
 
     def timeline(self) -> Timeline:
         """Return the run as plain numbers for pictures, with times of users."""
-        told = f"{self.outcome}, {self.completed:,} of {len(self.starts):,} finished"
+        caption = f"{self.outcome}, {self.completed:,} of {len(self.starts):,} finished"
         if self.objective is not None:
             latency, unit = self.measures()["latency"], "" if self.clock.is_even else " s"
             waited = [f"{share} {worded(latency[share])}{unit}" for share in ("mean", "p99")]
             counts = {"eviction": self.evictions, "pause": self.pauses}
             waited += [counted(n, one) for one, n in counts.items() if n > 0]
-            told = f"latency {', '.join(waited)}"
-        return replace(super().timeline(), label=self.policy, said=told)
+            caption = f"latency {', '.join(waited)}"
+        return replace(super().timeline(), label=self.policy, said=caption)
 
     def to_json(self) -> dict[str, Any]:
         """Return the object that ``kvopt run --json`` prints for this policy."""
         even, scale = self.clock.is_even, self.clock.scale
         unit = "" if even else "_seconds"
 
-        def told(time: int | None) -> float | None:
+        def in_unit(time: int | None) -> float | None:
             return time if even or time is None else time / scale
 
-        said = {
+        row = {
             "policy": self.policy,
-            f"objective{unit}": told(self.objective),
-            f"starts{unit}": list(map(told, self.start_times)),
+            f"objective{unit}": in_unit(self.objective),
+            f"starts{unit}": list(map(in_unit, self.start_times)),
             "evictions": self.evictions,
             "outcome": str(self.outcome),
-            f"makespan{unit}": told(self.makespan),
+            f"makespan{unit}": in_unit(self.makespan),
             "peak_memory": self.peak_memory,
             **self.measures(),
         }
         if not even:
-            said |= {
+            row |= {
                 "completed": self.completed,
                 "tokens_per_second": self.throughput,
-                "busy_seconds": told(self.busy),
+                "busy_seconds": in_unit(self.busy),
                 "rounds": self.rounds,
             }
         if self.segments:
-            said["pauses"] = self.pauses
+            row["pauses"] = self.pauses
             if even:
-                said["segments"] = self.segments
+                row["segments"] = self.segments
         wall = None if isnan(self.wall_seconds) else round(self.wall_seconds, 6)
         fleet = {"router": self.router, "workers": list(self.workers)}
         more = fleet if self.instance.workers > 1 else {}
-        return {**said, "seconds": wall, "note": self.note, **more}
+        return {**row, "seconds": wall, "note": self.note, **more}
 
 
 def _columns(schedule: Schedule) -> dict[str, Any]:

@@ -208,13 +208,13 @@ class Schedule(Timetable):
     def _violations(self) -> tuple[str, ...]:
         if self.instance.workers == 1:
             wrong = tuple(self._misshapen()) if self._beside() else ()
-            found = iter(wrong) if wrong else chain(self._early(), self._overflows())
+            violations = iter(wrong) if wrong else chain(self._early(), self._overflows())
         else:
             parts = enumerate(self.parts)
-            found = (
+            violations = (
                 f"worker {number}, {text}" for number, part in parts for text in part._violations
             )
-        return tuple(islice(found, _MOST_VIOLATIONS))
+        return tuple(islice(violations, _MOST_VIOLATIONS))
 
     def _misshapen(self) -> Iterator[str]:
         """Report impossible work, which has no times and no memory."""
@@ -292,8 +292,8 @@ class Schedule(Timetable):
         for i, start, tokens, cached in sorted(self.chunks):
             held = list(accumulate(tokens, initial=cached))
             for number, (before, after) in enumerate(pairwise(held), start):
-                found = cached if number == start else 0
-                pieces.append(Piece(number, number + 1, before, after, i, found))
+                cached_before = cached if number == start else 0
+                pieces.append(Piece(number, number + 1, before, after, i, cached_before))
             done[i, start + len(tokens)] = held[-1] if tokens else -cached
         for i, start, end in self.lost:
             pieces.append(Piece(start, end, 0, requests[i].prompt + 1, i, 0))
@@ -301,8 +301,8 @@ class Schedule(Timetable):
             count = requests[i].prompt
             for first, last in rows:
                 before = done.get((i, first - 1), 0)
-                found = max(-before, 0)
-                pieces.append(Piece(first - 1, last, abs(before), count + 1, i, found))
+                cached_before = max(-before, 0)
+                pieces.append(Piece(first - 1, last, abs(before), count + 1, i, cached_before))
                 count += last - first + 1
         return Retention(pieces, self.instance.forest, self.instance.block_size).tokens()
 
@@ -312,15 +312,15 @@ class Schedule(Timetable):
         """Return the facts of a summary; times in rounds, or in seconds."""
         scale, latencies, count = self.clock.scale, self.latencies, len(self.instance)
 
-        def said(time: float) -> str:
+        def in_unit(time: float) -> str:
             return worded(time) if scale == 1 else f"{worded(time / scale)} seconds"
 
         return {
             "of": self.instance.name,
             "requests": count,
-            "total latency": said(self.objective) if self.is_complete else None,
-            "mean latency": said(sum(latencies) / count) if self.is_complete and count else None,
-            "makespan": said(self.makespan),
+            "total latency": in_unit(self.objective) if self.is_complete else None,
+            "mean latency": in_unit(sum(latencies) / count) if self.is_complete and count else None,
+            "makespan": in_unit(self.makespan),
             "peak memory": f"{self.peak_memory:,} of {self.instance.memory:,}",
             "pauses": self.pauses or None,
             "evictions": len(self.lost) or None,
@@ -351,8 +351,8 @@ class Schedule(Timetable):
             name: [getattr(request, name) for request in self.instance]
             for name in ("id", "prompt", "output")
         }
-        for name, each in times.items():
-            scaled = each if even else [t if t is None else t / self.clock.scale for t in each]
+        for name, column in times.items():
+            scaled = column if even else [t if t is None else t / self.clock.scale for t in column]
             columns[name if even else f"{name}_seconds"] = scaled
         columns["evictions"] = [evicted[i] for i in range(len(self.instance))]
         return frame(columns | ({"worker": self.workers} if self.instance.workers > 1 else {}))
@@ -394,8 +394,8 @@ class Schedule(Timetable):
         for worker, part in enumerate(self.parts):
             begins = {(i, first - 1) for i, rows in enumerate(part.spans) for first, _ in rows}
             chunks = {
-                (each.request, each.start, each.end): (each.request, each.end) not in begins
-                for each in part.chunks
+                (chunk.request, chunk.start, chunk.end): (chunk.request, chunk.end) not in begins
+                for chunk in part.chunks
             }
             lost = {*part.lost, *(piece for piece, is_lost in chunks.items() if is_lost)}
             before = [0] * len(part.instance)

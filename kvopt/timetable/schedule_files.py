@@ -77,9 +77,9 @@ def write_schedule(schedule: Schedule, path: str | Path) -> None:
 
 def _schedule(value: object, instance: Instance) -> Schedule:
     """Return the schedule of a file, if it is for the instance and its claims are true."""
-    said = value if isinstance(value, dict) else {}
-    is_newer = said.get("schema") == NEWER_SCHEMA or "segments" in said
-    kept = "segments" if is_newer and ("segments" in said or "workers" not in said) else "starts"
+    raw = value if isinstance(value, dict) else {}
+    is_newer = raw.get("schema") == NEWER_SCHEMA or "segments" in raw
+    kept = "segments" if is_newer and ("segments" in raw or "workers" not in raw) else "starts"
     needed, more = ("schema", kept), ("starts", "workers") if is_newer else ()
     schema = NEWER_SCHEMA if is_newer else SCHEMA
     top = check_fields(value, "schedule", needed, (*_OPTIONAL, *more), schema)
@@ -93,10 +93,10 @@ def _schedule(value: object, instance: Instance) -> Schedule:
     claims = [("objective", schedule.objective)]
     if kept == "segments":
         claims.append(("starts", list(schedule.begins)))
-    for name, found in claims:
-        claimed = top.get(name, found)
-        if type(claimed) is not type(found) or claimed != found:
-            reason = f"says {shown(claimed)}, the {kept} give {shown(found)}"
+    for name, actual in claims:
+        claimed = top.get(name, actual)
+        if type(claimed) is not type(actual) or claimed != actual:
+            reason = f"says {shown(claimed)}, the {kept} give {shown(actual)}"
             raise FalseClaim(reason, field=name)
     return schedule
 
@@ -189,10 +189,10 @@ def _places_of_highs(lines: list[str]) -> range:
     for place, line in enumerate(lines, 1):
         heads.setdefault(line.rpartition(" ")[0], place)
     primal = heads.get("# Primal solution", len(lines))
-    found = [*lines, "None"][primal]
-    if found != "Feasible":
+    state = [*lines, "None"][primal]
+    if state != "Feasible":
         status = next(filter(None, lines[1:]), "nothing")
-        raise InvalidInput(f"holds no schedule: HiGHS says {shown(status)}, solution {found}")
+        raise InvalidInput(f"holds no schedule: HiGHS says {shown(status)}, solution {state}")
     if (first := heads.get("# Columns")) is not None:
         count = lines[first - 1].split()[2].lstrip("-")
         if count.isdecimal() and first + int(count) <= len(lines):

@@ -49,22 +49,22 @@ def swept(starts: Sequence[int], ends: Sequence[int], before: Sequence[int]) -> 
     """Return the tokens of pieces of work over time, also of work that an eviction loses."""
     import numpy as np  # loaded only if there is work to count
 
-    given = (starts, ends, before)
-    largest = max((max(map(abs, column)) for column in given if column), default=0)
+    pieces = (starts, ends, before)
+    largest = max((max(map(abs, column)) for column in pieces if column), default=0)
     dtype: Any = np.int64 if fits(largest * 2 * (len(starts) + 1)) else object
-    begins, stops, held = (np.array(column, dtype) for column in given)
+    begins, stops, held = (np.array(column, dtype) for column in pieces)
     times, places = np.unique(np.concatenate((begins, stops)), return_inverse=True)
 
     def sums(what: np.ndarray) -> np.ndarray:
         """Return the sums over active requests in the round that ends at each of the times."""
         change = np.zeros(len(times), dtype)
         np.add.at(change, places, np.concatenate((what, -what)))
-        found: np.ndarray = change.cumsum() - change
-        return found
+        before_change: np.ndarray = change.cumsum() - change
+        return before_change
 
     active = sums(np.ones_like(begins))
     columns = (times, active, sums(held - begins) + active * times)
-    return Sweep(*given, *(column.tolist() for column in columns))
+    return Sweep(*pieces, *(column.tolist() for column in columns))
 
 
 def sharing(sweep: Sweep, paths: Sequence[Sequence[int]], forest: Forest) -> Sweep:
@@ -74,11 +74,11 @@ def sharing(sweep: Sweep, paths: Sequence[Sequence[int]], forest: Forest) -> Swe
     after those with nodes use none.
     """
     paths = [*paths, *[()] * (len(sweep.starts) - len(paths))]
-    own = [sum(forest.weights[v] for v in path) for path in paths]
+    on_paths = [sum(forest.weights[v] for v in path) for path in paths]
     alone, once = Counter[int](), Counter[int]()
     ends: dict[int, int] = {}  # users of each node so far
     for start, end, path, tokens in sorted(
-        zip(sweep.starts, sweep.ends, paths, own, strict=True), key=lambda piece: piece[:2]
+        zip(sweep.starts, sweep.ends, paths, on_paths, strict=True), key=lambda piece: piece[:2]
     ):
         alone[start] += tokens
         alone[end] -= tokens
@@ -95,7 +95,7 @@ def sharing(sweep: Sweep, paths: Sequence[Sequence[int]], forest: Forest) -> Swe
     shared = until(once)
     rows = zip(sweep.held, until(alone), shared, strict=True)
     return sweep._replace(
-        before=[held - tokens for held, tokens in zip(sweep.before, own, strict=True)],
+        before=[held - tokens for held, tokens in zip(sweep.before, on_paths, strict=True)],
         held=[held - tokens + nodes for held, tokens, nodes in rows],
         shared=shared,
     )

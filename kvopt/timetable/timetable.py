@@ -47,44 +47,47 @@ class Timetable(Summarised):
     """Types of starts and workers that are accepted as integers."""
 
     def __post_init__(self) -> None:
-        said = vars(self)  # checked as given, before any use
+        fields = vars(self)  # checked as given, before any use
         if segments := tuple(self.segments):
             segments = checked_segments(self.instance, segments, is_even=self.clock.is_even)
             starts = tuple(rows[-1][0] - 1 for rows in segments)
-            if (given := tuple(self.starts)) and given != starts:
+            if (stated := tuple(self.starts)) and stated != starts:
                 raise InvalidInput("are not those of the last segments", field="starts")
         else:
             starts = self._integers("starts", self.starts)
-        said.update(starts=starts, workers=self._checked_workers(), segments=segments)
-        said.update({name: tuple(said[name]) for name in ("chunks", "lost", "resumed")})
+        fields.update(starts=starts, workers=self._checked_workers(), segments=segments)
+        fields.update({name: tuple(fields[name]) for name in ("chunks", "lost", "resumed")})
 
     def _integers(self, name: str, values: Iterable[int]) -> tuple[int, ...]:
         """Return an integer for each request, else raise."""
-        found = tuple(values)
-        if len(found) != len(self.instance):
-            reason = f"has {len(found)} entries for {len(self.instance)} requests"
+        integers = tuple(values)
+        if len(integers) != len(self.instance):
+            reason = f"has {len(integers)} entries for {len(self.instance)} requests"
             raise InvalidInput(reason, field=name)
-        others = [i for i, value in enumerate(found) if type(value) is not int]
+        others = [i for i, value in enumerate(integers) if type(value) is not int]
         for i in others:
-            value: object = found[i]
+            value: object = integers[i]
             if isinstance(value, bool) or not isinstance(value, (Integral, self._or_else)):
                 reason = f"must be an integer, got {shown(value)}"
                 raise InvalidInput(reason, field=name, request=repr(self.instance[i].id))
-        return tuple(k if k is None else int(k) for k in found) if others else found
+        return tuple(k if k is None else int(k) for k in integers) if others else integers
 
     def _checked_workers(self) -> tuple[int, ...]:
         """Return the worker of each request if these workers exist, else raise."""
-        count, given = self.instance.workers, tuple(() if self.workers is None else self.workers)
-        if not given and count > 1 and len(self.instance):
+        count, requested = (
+            self.instance.workers,
+            tuple(() if self.workers is None else self.workers),
+        )
+        if not requested and count > 1 and len(self.instance):
             raise InvalidInput(f"is missing: the instance has {count} workers", field="workers")
-        if not given:
+        if not requested:
             return (0,) * len(self.instance)
-        found = self._integers("workers", given)
-        for worker, request in zip(found, self.instance, strict=True):
+        assigned = self._integers("workers", requested)
+        for worker, request in zip(assigned, self.instance, strict=True):
             if worker is not None and not 0 <= worker < count:
                 reason = f"must be in 0 .. {count - 1}, got {worker}"
                 raise InvalidInput(reason, field="workers", request=repr(request.id))
-        return found
+        return assigned
 
     @classmethod
     def at_times(cls, instance: Instance, times: Iterable[Iterable[int]]) -> Self:
@@ -115,7 +118,7 @@ class Timetable(Summarised):
     @property
     def finds_tokens(self) -> bool:
         """Whether its records say that requests found tokens in a cache."""
-        return any(each.cached for each in self.chunks)
+        return any(chunk.cached for chunk in self.chunks)
 
     @property
     def pauses(self) -> int:
@@ -127,11 +130,11 @@ class Timetable(Summarised):
     @cached_property
     def members(self) -> list[list[int]]:
         """Positions of the requests, for each worker."""
-        found: list[list[int]] = [[] for _ in range(self.instance.workers)]
+        positions: list[list[int]] = [[] for _ in range(self.instance.workers)]
         for i, worker in enumerate(self.workers):
             if worker is not None:
-                found[worker].append(i)
-        return found
+                positions[worker].append(i)
+        return positions
 
     @property
     def parts(self) -> tuple[Self, ...]:
@@ -140,7 +143,14 @@ class Timetable(Summarised):
 
     @cached_property
     def _parts(self) -> tuple[Self, ...]:
-        return tuple(map(self._part, range(self.instance.workers)))
+        parts, idle = list[Self](), None
+        for worker, members in enumerate(self.members):
+            is_idle = not (members or any(self.resumed[worker : worker + 1]))
+            part = idle if is_idle and idle is not None else self._part(worker)
+            # Workers without work share one timetable, so that thousands of them take no time.
+            idle = part if is_idle else idle
+            parts.append(part)
+        return tuple(parts)
 
     def _part(self, worker: int) -> Self:
         members = self.members[worker]
@@ -220,18 +230,18 @@ class Timetable(Summarised):
     def _moments(self) -> dict[str, dict[int, int]]:
         """Begins and ends of rounds in which a worker starts requests, and ends of others."""
         return {
-            "began": {each.round: each.began for each in self.stretches},
-            "first": {each.round: each.first for each in self.stretches},
-            "ended": {each.round + each.rounds: each.ended for each in self.stretches},
+            "began": {stretch.round: stretch.began for stretch in self.stretches},
+            "first": {stretch.round: stretch.first for stretch in self.stretches},
+            "ended": {stretch.round + stretch.rounds: stretch.ended for stretch in self.stretches},
         }
 
     def _times(self, rounds: Times, moment: str) -> Times:
         """Return begins or ends of rounds on the clock of their workers."""
         if self.clock.is_even:
             return tuple(rounds)
-        known = [part._moments[moment] for part in self.parts]
+        moments = [part._moments[moment] for part in self.parts]
         pairs = zip(self.workers, rounds, strict=True)
-        return tuple(None if k is None else known[worker][k] for worker, k in pairs)
+        return tuple(None if k is None else moments[worker][k] for worker, k in pairs)
 
     @cached_property
     def stretches(self) -> tuple[Stretch, ...]:
@@ -246,7 +256,9 @@ class Timetable(Summarised):
 
     def _stretches(self) -> Iterator[Stretch]:
         prompts = self._prompts()
-        partial = Counter(number for each in self.chunks for number in range(each.start, each.end))
+        partial = Counter(
+            number for chunk in self.chunks for number in range(chunk.start, chunk.end)
+        )
         waits = self.resumed[0] if self.resumed else {}
         batch_time, sweep, time = self.clock.batch_time, self.sweep, 0
         rows = zip(pairwise(sweep.times), sweep.active[1:], sweep.held[1:], strict=True)
@@ -267,11 +279,11 @@ class Timetable(Summarised):
         In seconds these include only the tokens of prefixes that are not in the cache.  With
         segments `chunks` say which are; starts alone are replayed.
         """
-        found, forest = defaultdict[int, int](int), self.instance.forest
+        prompts, forest = defaultdict[int, int](int), self.instance.forest
         if self.clock.is_even or self.segments or not forest.weights:
             for start, _, _, tokens, *_ in self.work():
-                found[start] += tokens
-            return found
+                prompts[start] += tokens
+            return prompts
         starts, ends = defaultdict[int, list[int]](list), defaultdict[int, list[Piece]](list)
         for piece in self.pieces():
             starts[piece[1]].append(piece[0])
@@ -284,8 +296,8 @@ class Timetable(Summarised):
             cache.make_room(held + active * more)
             for i, start, end in ends[time]:
                 cache.stop(i, end, forest.private[i] + more + end - start)
-            found[time] = sum(map(cache.start, starts[time]))
-        return found
+            prompts[time] = sum(map(cache.start, starts[time]))
+        return prompts
 
     def _beside(self) -> tuple[Lost | Chunks, ...]:
         """Return the work outside of the segments."""
@@ -293,11 +305,11 @@ class Timetable(Summarised):
 
     def pieces(self) -> list[Piece]:
         """Return ``(request, start, end)`` of all work, lost or not: active at start+1 .. end."""
-        beside = (each for each in self._beside() if each.start < each.end)
-        found = [(each.request, each.start, each.end) for each in beside]
+        beside = (lost for lost in self._beside() if lost.start < lost.end)
+        active = [(lost.request, lost.start, lost.end) for lost in beside]
         for i, rows in enumerate(self.spans):
-            found += [(i, first - 1, last) for first, last in rows]
-        return found
+            active += [(i, first - 1, last) for first, last in rows]
+        return active
 
     # ---- memory -------------------------------------------------------------------------
 
@@ -305,19 +317,19 @@ class Timetable(Summarised):
     def sweep(self) -> Sweep:
         """Tokens held over time, by all workers together, lost work included."""
         if self.is_plain:
-            found = swept(self.starts, self._ends, [r.prompt for r in self.instance])
+            whole = swept(self.starts, self._ends, [r.prompt for r in self.instance])
         else:
             columns = tuple(zip(*self.work(), strict=True)) or ((), (), ())
-            found = swept(*columns[:3])
+            whole = swept(*columns[:3])
         if "prefix" not in self.instance.extras:
-            return found
+            return whole
         forest = self.instance.forest
         paths = [forest.paths[i] for i, *_ in self.lost]
         paths += [forest.paths[i] for i, rows in enumerate(self.spans) for _ in rows]
         for i, _, tokens, cached in self.chunks:
             held = islice(accumulate(tokens, initial=cached), 1, None)
             paths += [forest.covered(i, count) for count in held]
-        return sharing(found, paths, forest)
+        return sharing(whole, paths, forest)
 
     def work(self) -> Iterator[tuple[int, int, int, int, int, bool]]:
         """Yield start and end of all work, earlier tokens, and tokens processed then.
@@ -329,7 +341,7 @@ class Timetable(Summarised):
         for i, start, end in self.lost:
             yield start, end, requests[i].prompt, requests[i].prompt, i, False
         in_order = sorted(self.chunks)  # of those with the same end the last one counts
-        done = {(each.request, each.end): each.cached + sum(each.tokens) for each in in_order}
+        done = {(chunk.request, chunk.end): chunk.cached + sum(chunk.tokens) for chunk in in_order}
         for i, rows in enumerate(self.spans):
             before = requests[i].prompt
             for first, last in rows:

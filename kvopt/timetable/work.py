@@ -69,42 +69,42 @@ def scope_of(segments: Segments, chunks: Sequence[Chunks], lost: Sequence[Lost])
     used = [
         (lost, Scope.RESTARTS),
         (any(len(rows) > 1 for rows in segments), Scope.PAUSES),
-        (any(each.tokens for each in chunks), Scope.CHUNKS),
+        (any(chunk.tokens for chunk in chunks), Scope.CHUNKS),
     ]
-    return reduce(Scope.joined, [scope for some, scope in used if some], Scope.RUNS)
+    return reduce(Scope.joined, [scope for feature, scope in used if feature], Scope.RUNS)
 
 
 def checked_segments(
-    instance: Instance, given: Sequence[Iterable[Sequence[int]]], *, is_even: bool
+    instance: Instance, segments: Sequence[Iterable[Sequence[int]]], *, is_even: bool
 ) -> tuple[tuple[Segment, ...], ...]:
     """Return the segments of each request, else raise.
 
     In rounds they are joined if they have no gap.  In seconds the second one is processed again.
     """
-    if len(given) != len(instance):
-        reason = f"has {len(given)} entries for {len(instance)} requests"
+    if len(segments) != len(instance):
+        reason = f"has {len(segments)} entries for {len(instance)} requests"
         raise InvalidInput(reason, field="segments")
     return tuple(
-        _checked(request, rows, is_even) for request, rows in zip(instance, given, strict=True)
+        _checked(request, rows, is_even) for request, rows in zip(instance, segments, strict=True)
     )
 
 
-def _checked(request: Request, given: object, is_even: bool) -> tuple[Segment, ...]:
+def _checked(request: Request, pairs: object, is_even: bool) -> tuple[Segment, ...]:
     with placed(request=repr(request.id)):
-        if isinstance(given, str) or not isinstance(given, Iterable):
-            raise _refused(f"must be a list of pairs, got {shown(given)}")
-        found: list[Segment] = []
-        for first, last in map(_checked_pair, given):
-            before = found[-1] if found else None
+        if isinstance(pairs, str) or not isinstance(pairs, Iterable):
+            raise _refused(f"must be a list of pairs, got {shown(pairs)}")
+        segments: list[Segment] = []
+        for first, last in map(_checked_pair, pairs):
+            before = segments[-1] if segments else None
             if before is not None and first <= before[1]:
                 raise _refused(f"must ascend, got {shown([first, last])} after time {before[1]}")
             if is_even and before is not None and first == before[1] + 1:
-                first = found.pop()[0]
-            found.append((first, last))
-        tokens = sum(last - first + 1 for first, last in found)
+                first = segments.pop()[0]
+            segments.append((first, last))
+        tokens = sum(last - first + 1 for first, last in segments)
         if tokens != request.output:
             raise _refused(f"hold {tokens} times for {request.output} tokens")
-        return tuple(found)
+        return tuple(segments)
 
 
 def _checked_pair(pair: object) -> Segment:

@@ -20,10 +20,10 @@ def main() -> NoReturn:
     parser.add_argument("file", metavar="FILE")
     parser.add_argument("--budget", type=float, metavar="K", help="allow K times half a minute")
     parser.add_argument("--jobs", type=int, default=1, metavar="N", help="processes of a search")
-    given = parser.parse_args()
+    options = parser.parse_args()
     say = functools.partial(print, file=sys.stderr)
     try:
-        verdict = verify_apart(given.file, given.budget, say, jobs=given.jobs)
+        verdict = verify_apart(options.file, options.budget, say, jobs=options.jobs)
     except ValueError as error:
         parser.error(str(error))
     except KeyboardInterrupt:

@@ -40,20 +40,20 @@ def verify_apart(
     """
     Work(budget)  # checks the budget
     root = Path(__file__).parents[2]  # a folder, or a file of zip
-    asked = json.dumps([os.fspath(path), budget, jobs])
+    arguments = json.dumps([os.fspath(path), budget, jobs])
     # -I -S: no site packages, no working directory, no environment.
-    command = [sys.executable, "-I", "-S", "-c", _CODE, str(root), asked]
+    command = [sys.executable, "-I", "-S", "-c", _CODE, str(root), arguments]
     verdict = None
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, encoding="utf-8") as child:
         assert child.stdout is not None
         try:
             for line in child.stdout:
-                said = json.loads(line)
-                if isinstance(said, list):
-                    valid, readable, lines = said
+                message = json.loads(line)
+                if isinstance(message, list):
+                    valid, readable, lines = message
                     verdict = Verdict(valid, readable, tuple(lines))
                 elif progress is not None:
-                    progress(said)
+                    progress(message)
         except BaseException:
             child.kill()
             raise
@@ -67,14 +67,14 @@ def answer(path: str, budget: float | None, jobs: int) -> None:
     """Check a file with limited memory, and write the findings, a line of JSON each."""
     _limit_memory(_FILE + int(BYTES * (budget or MOST_STATED)))
 
-    def say(said: Any) -> None:
-        print(json.dumps(said), flush=True)
+    def say(message: Any) -> None:
+        print(json.dumps(message), flush=True)
 
     try:
-        found = verify(path, budget, say, jobs=jobs)
+        verdict = verify(path, budget, say, jobs=jobs)
     except KeyboardInterrupt:  # the calling process receives the signal too
         sys.exit(130)
-    say([found.valid, found.readable, found.lines])
+    say([verdict.valid, verdict.readable, verdict.lines])
 
 
 def _limit_memory(size: int) -> None:

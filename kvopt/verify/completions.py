@@ -62,7 +62,7 @@ class Completions:
 
     A *member* is an active request of which only completion and peak are known, coded as one
     number.  It counts as long as it has a price.  A *set* has the members that are carried from a
-    time to the next one, in order.  The bounds are those of Claim 13 of docs/configurations.md.
+    time to the next one, in order.  The bounds are those of Claim 3.13 of docs/theory.
     """
 
     def __init__(
@@ -76,23 +76,26 @@ class Completions:
         self.stage, self.memory, self.work = stage, stage.memory, work
         self.width, end = self.memory + 1, stage.last
         requests = list(paired(stage.requests, reduced_costs))
-        work.spend(100 * sum(len(own) * min(r.output, end + 1) for r, own in requests))
+        work.spend(
+            100
+            * sum(len(costs_by_start) * min(r.output, end + 1) for r, costs_by_start in requests)
+        )
         self.begins: dict[int, list[int]] = defaultdict(list)  # sorted starts that lead to a member
         self.starting: dict[int, dict[int, int]] = defaultdict(dict)  # by round, the least costs
         self.alike: dict[int, int] = defaultdict(int)  # number of requests of each peak
-        for (_, prompt, output), own in requests:
+        for (_, prompt, output), costs_by_start in requests:
             self.alike[prompt + output] += 1
-            for start, cost in own.items():
+            for start, cost in costs_by_start.items():
                 member = (start + output) * self.width + prompt + output
                 self.begins[member].append(start)
                 costs = self.starting[start]
                 costs[member] = min(cost, costs.get(member, cost))
         self.last: dict[int, int] = {}
         self.shown: dict[int, list[int]] = defaultdict(list)  # members that may be active and count
-        for member, own in self.begins.items():
-            own.sort()
-            self.last[member] = self._last(member, own[0])
-            for time in range(own[0] + 1, self.last[member] + 1):
+        for member, starts in self.begins.items():
+            starts.sort()
+            self.last[member] = self._last(member, starts[0])
+            for time in range(starts[0] + 1, self.last[member] + 1):
                 self.shown[time].append(member)
         self.profiles = Profiles(self.memory, max((r.output for r in stage.requests), default=1))
         self.ramps: dict[tuple[int, int], int] = {}
@@ -144,8 +147,8 @@ class Completions:
                     self._end(members, cost, time, ending, least)
             return self.found
 
-        for found in shared(self.work, list(self.known[time].items()), carried)[1:]:
-            for members, cost in found.items():
+        for carried_there in shared(self.work, list(self.known[time].items()), carried)[1:]:
+            for members, cost in carried_there.items():
                 self.found[members] = min(cost, self.found.get(members, cost))
 
     def _state(self, member: int, time: int) -> _State:
@@ -235,11 +238,11 @@ class Completions:
 
     def _carry(self, members: Members, cost: int) -> None:
         """Add the sets that may lead to some members: all members except some that just started."""
-        started, found = self.started, self.found
+        started, carried = self.started, self.found
         self.work.spend(20)
         if started.keys().isdisjoint(members):
-            if cost < found.get(members, self.below):
-                found[members] = cost
+            if cost < carried.get(members, self.below):
+                carried[members] = cost
         else:
             choices: list[tuple[Members, int]] = [((), cost)]
             for member in members:
@@ -250,6 +253,6 @@ class Completions:
                 choices = begun + rests
             self.work.spend(10 * len(choices))
             for rest, paid in choices:
-                if paid < found.get(rest, self.below):
-                    found[rest] = paid
-        self.work.hold((_SET + 8 * len(members)) * (self.size + len(found)))
+                if paid < carried.get(rest, self.below):
+                    carried[rest] = paid
+        self.work.hold((_SET + 8 * len(members)) * (self.size + len(carried)))

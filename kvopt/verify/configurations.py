@@ -80,10 +80,10 @@ def _value(
     if not searched:
         return min(target, value), how
     search = Search(stage, left, target, budget, work, cuts)
-    known = search.run(proof.get("kept", ()))
+    partials = search.run(proof.get("kept", ()))
     if search.completions:
         how += f", {search.completions.size:,} sets of states"
-    return target, f"{how} and a search of {known:,} partial schedules, none below {target:,},"
+    return target, f"{how} and a search of {partials:,} partial schedules, none below {target:,},"
 
 
 def _stages(problem: Problem, proof: dict[str, Any], work: Work) -> list[StateStage]:
@@ -145,14 +145,14 @@ class TokenStage(Stage):
         """Return the cost of each start; all starts are given."""
         longest = max((request.output for request in self.requests), default=0)
         sums = Sums(self.scale, self.prices[1:] + [0] * min(longest, self.last))
-        found = []
-        for (arrival, prompt, output), own in paired(self.requests, starts):
+        rows = []
+        for (arrival, prompt, output), of_request in paired(self.requests, starts):
             costs: Iterable[int] = [0]
             if arrival < self.last:
                 brief = min(output, self.last)  # after the last price starts pay nothing
-                costs = sums.of_starts(arrival, own[-1] + 1, arrival, prompt, brief)
-            found.append([self.scale * output + cost for cost in costs])
-        return found
+                costs = sums.of_starts(arrival, of_request[-1] + 1, arrival, prompt, brief)
+            rows.append([self.scale * output + cost for cost in costs])
+        return rows
 
 
 class StateStage(Stage):
@@ -194,11 +194,11 @@ class StateStage(Stage):
         places, x = self.places.get(peak, range(0)), bisect_right(self.times, time) - 1
         if x < 0 or r >= len(places):
             return 0
-        known, price = self.times[x], self.rows[x][places[r]]
-        if time == known:
+        knot, price = self.times[x], self.rows[x][places[r]]
+        if time == knot:
             return int(price)
-        gap, later = self.times[x + 1] - known, self.rows[x + 1][places[r]]
-        return int(((gap - time + known) * price + (time - known) * later) // gap)
+        gap, later = self.times[x + 1] - knot, self.rows[x + 1][places[r]]
+        return int(((gap - time + knot) * price + (time - knot) * later) // gap)
 
     def steps(self) -> int:
         """Estimate the steps of costs and R, except those that depend on the remaining copies."""
@@ -221,8 +221,8 @@ class StateStage(Stage):
         states.sort(reverse=True)
         heaviest = []
         for x, row in enumerate(self.rows):
-            some = [(r, h, row[i], most[x]) for r, h, i, most in states if row[i] and most[x]]
-            heaviest.append(self.used * _heaviest(self.memory, some, self.work))
+            priced = [(r, h, row[i], most[x]) for r, h, i, most in states if row[i] and most[x]]
+            heaviest.append(self.used * _heaviest(self.memory, priced, self.work))
         # Rounded down as well: the cost of states is an integer, at most the interpolation.
         self.most = _filled(self.times, heaviest)
         return costs
@@ -308,6 +308,6 @@ def _heaviest(memory: int, states: list[tuple[int, int, int, int]], work: Work) 
             fewer, more = best[c], best[c + 1]
             pairs = paired(fewer[begin:end], more[begin + h : end + h])
             more[begin + h : end + h] = [
-                new if (new := old + weight) > known else known for old, known in pairs
+                new if (new := old + weight) > before else before for old, before in pairs
             ]
     return max(map(max, best))

@@ -37,8 +37,8 @@ def shared(
     try:
         for part in range(1, parts):
             reader, writer = context.Pipe(duplex=False)
-            asked = (writer, work, items[part::parts], call)
-            process = context.Process(target=_answer, args=asked, daemon=True)
+            arguments = (writer, work, items[part::parts], call)
+            process = context.Process(target=_answer, args=arguments, daemon=True)
             process.start()
             writer.close()
             running.append((process, reader))

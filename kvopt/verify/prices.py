@@ -34,23 +34,23 @@ def check_prices(proof: dict[str, Any]) -> None:
     names = resources_of(proof)
     if names.count("tokens") != 1 or names.count("prefixes") > 1:
         raise Invalid("lower: needs prices of tokens once, and shares of prefixes once at most")
-    for each in (proof, *proof["resources"]):
-        if min(each.get(field, 1) for field in ("denominator", "first", "capacity")) < 1:
+    for resource in (proof, *proof["resources"]):
+        if min(resource.get(field, 1) for field in ("denominator", "first", "capacity")) < 1:
             raise Invalid("lower: denominators, capacities and first times are at least 1")
-    for each in proof["resources"]:
-        times, rows = each.get("times", [0, 1]), [each["numerators"]]
+    for resource in proof["resources"]:
+        times, rows = resource.get("times", [0, 1]), [resource["numerators"]]
         if len(times) < 2 or times[0] < 0 or not ascend(times):
             raise Invalid("lower: needs two times of prices or more, which ascend from 0 on")
-        length = len(times) if "times" in each else len(rows[0])
-        if each["name"] == "prefixes":  # one share for each interval
-            rows, length = each["numerators"], length - 1
+        length = len(times) if "times" in resource else len(rows[0])
+        if resource["name"] == "prefixes":  # one share for each interval
+            rows, length = resource["numerators"], length - 1
         if any(len(row) != length or min(row, default=0) < 0 for row in rows):
             raise Invalid("lower: a price is negative or missing")
 
 
 def reach(proof: dict[str, Any]) -> tuple[int, int]:
     """Return the time before the first price, and that of the last."""
-    spans = [_span(each) for each in proof["resources"] if each["name"] != "prefixes"]
+    spans = [_span(resource) for resource in proof["resources"] if resource["name"] != "prefixes"]
     return min(begin for begin, _ in spans), max(end for _, end in spans)
 
 
@@ -88,8 +88,10 @@ def by_prices(problem: Problem, proof: dict[str, Any], work: Work) -> Prepared:
     """
     check_prices(proof)
     (begin, end), resources, requests = reach(proof), proof["resources"], problem.requests
-    slots = [each for each in resources if each["name"] == "slots"]
-    prefixes = next((each for each in resources if each["name"] == "prefixes"), NO_PREFIX)
+    slots = [resource for resource in resources if resource["name"] == "slots"]
+    prefixes = next(
+        (resource for resource in resources if resource["name"] == "prefixes"), NO_PREFIX
+    )
     # A request that can complete before the first price costs o, the least cost.  The
     # others arrive at most o rounds before it, so the table begins with few prices of 0.
     weights = problem.weights or (1,) * len(requests)
@@ -103,14 +105,14 @@ def by_prices(problem: Problem, proof: dict[str, Any], work: Work) -> Prepared:
         length = end - first + min(longest, end - first)
         tables = len({weight for weight, _ in paying})
         steps += (50 + 15 * (length >> SMALL).bit_length()) * length * tables + 30 * len(paying)
-        steps += (500 + 60 * length) * sum(1 + each["capacity"] for each in slots)
+        steps += (500 + 60 * length) * sum(1 + resource["capacity"] for resource in slots)
 
     def value() -> int:
         memory, private, most = held_together(problem)
-        levels = _levels(problem, prefixes, most)
+        levels = levels_of(problem, prefixes, most)
         (tokens,), unit = _lines(resources, "tokens", first, end), prefixes["denominator"]
         scale: int = unit * proof["denominator"]  # prices count in 1 / (D unit)
-        counts = [each["capacity"] for each in slots]
+        counts = [resource["capacity"] for resource in slots]
         lines = [[unit * q for q in line] for line in _lines(resources, "slots", first, end)]
         outputs = sum(weight * request.output for weight, request in paired(weights, requests))
         paid = memory * unit * sum(tokens) + sum(map(mul, counts, map(sum, lines)))
@@ -121,8 +123,8 @@ def by_prices(problem: Problem, proof: dict[str, Any], work: Work) -> Prepared:
         units = [unit * price for price in tokens]
         for weight in sorted({weight for weight, *_ in kinds}):
             costs = Costs(scale * weight, units, longest, work, problem.block, stairs)
-            for (own, (arrival, _, output), prompt, level), times in kinds.items():
-                if own == weight:
+            for (of_kind, (arrival, _, output), prompt, level), times in kinds.items():
+                if of_kind == weight:
                     work.spend(4 * len(costs.prices) * bool(level))
                     shares = _shares(prefixes["times"], level, first, tokens, len(costs.prices))
                     least = costs.least(arrival - first, prompt, output, shares)
@@ -147,12 +149,12 @@ def _lines(resources: list[dict[str, Any]], name: str, first: int, end: int) -> 
     which is at least the straight line from q to q', so it is not negative.
     """
     lines = []
-    for each in resources:
-        if each["name"] != name:
+    for resource in resources:
+        if resource["name"] != name:
             continue
-        prices, (begin, last) = each["numerators"], _span(each)
-        if "times" in each:
-            pairs, prices = paired(pairwise(each["times"]), pairwise(prices)), []
+        prices, (begin, last) = resource["numerators"], _span(resource)
+        if "times" in resource:
+            pairs, prices = paired(pairwise(resource["times"]), pairwise(prices)), []
             for (before, after), (low, high) in pairs:
                 slope = -((low - high) // (after - before))
                 prices += [low + n * slope for n in range(1, after - before + 1)]
@@ -170,7 +172,7 @@ def _stairs(memory: int, lines: Iterable[tuple[int, list[int]]]) -> list[tuple[i
     return sorted(stairs.items())
 
 
-def _levels(
+def levels_of(
     problem: Problem, prefixes: dict[str, Any], most: dict[int, int]
 ) -> list[tuple[int, ...]]:
     """Return the tokens of nodes that each request pays for in each interval, times the unit."""
@@ -184,7 +186,9 @@ def _levels(
                 if row is None:
                     raise Invalid("lower: has not a share of each node for each of its users")
                 users[v].append([part * (request.arrival < end) for part, end in paired(row, ends)])
-                level = [known + part * problem.nodes[v] for known, part in paired(level, row)]
+                level = [
+                    sum_before + part * problem.nodes[v] for sum_before, part in paired(level, row)
+                ]
         levels.append(tuple(level) if any(level) else ())
     refuse([*rows], "lower: has not a share of each node for each of its users")
     for v, shares in users.items():
@@ -386,10 +390,10 @@ class Costs(Sums):
         self.work.spend(10 * last + 5 * output * max(0, slack) * (rise < end))
         if rise >= end:
             return most
-        made = [0] * slack
+        paid_so_far = [0] * slack
         for j in range(output):
             tokens = -(-(prompt + j + 1) // self.block) * self.block
             paid = map(mul, prices[j : j + slack], repeat(tokens))
-            made = list(map(add, accumulate(made, min), paid))
-        best: int = min(map(add, made, count(0, self.scale)))
+            paid_so_far = list(map(add, accumulate(paid_so_far, min), paid))
+        best: int = min(map(add, paid_so_far, count(0, self.scale)))
         return min(best, most)

@@ -192,11 +192,11 @@ def surely_processed(problem: Problem) -> tuple[tuple[int, ...], tuple[tuple[int
         for v in path:
             users[v].append(i)
     fresh, firsts = [r.prompt for r in problem.requests], [list[int]() for _ in problem.requests]
-    for v, own in users.items():
-        if len(own) > 1:
-            first = min((problem.requests[i].arrival, i) for i in own)[1]
+    for v, sharing in users.items():
+        if len(sharing) > 1:
+            first = min((problem.requests[i].arrival, i) for i in sharing)[1]
             firsts[first].append(problem.nodes[v])
-            for i in own:
+            for i in sharing:
                 fresh[i] -= problem.nodes[v]
     return tuple(fresh), tuple(map(tuple, firsts))
 
@@ -237,10 +237,10 @@ def hash_of(instance: dict[str, Any]) -> str:
     rows: list[Any] = []
     numbers: dict[int | str, int] = {}
     for row in instance["requests"]:
-        known, weight = row.get("predicted"), row.get("weight", 1)
+        predicted, weight = row.get("predicted"), row.get("weight", 1)
         rows.append([row["arrival"], row["prompt"], row["output"]])
-        if known or "arrival_seconds" in row:
-            rows[-1].append(known and [known["lower"], known["upper"]])
+        if predicted or "arrival_seconds" in row:
+            rows[-1].append(predicted and [predicted["lower"], predicted["upper"]])
         if "arrival_seconds" in row:
             rows[-1].append(_duration(row["arrival_seconds"]))
         newer = {name: row[name] for name in ("priority", *sorted(LIMITS)) if name in row}
@@ -293,7 +293,7 @@ class Clock(NamedTuple):
     def line(self, tokens: int, chosen: Iterable[int] | None = None) -> int:
         """Return the length of a round by some lines, for a number of tokens."""
         among = self.lines if chosen is None else [self.lines[i] for i in chosen]
-        return max(fixed + each * tokens for fixed, each in among)
+        return max(fixed + slope * tokens for fixed, slope in among)
 
     def has(self, chosen: Collection[int]) -> bool:
         """Whether these are positions of lines, one at least."""
@@ -301,15 +301,15 @@ class Clock(NamedTuple):
 
     def mixed(self, chosen: list[int], mix: list[int]) -> Clock:
         """Return a clock whose last line mixes some lines, all of it ``sum(mix)`` times as long."""
-        times, own = sum(mix), [self.lines[i] for i in chosen]
-        lines = [(times * fixed, times * each) for fixed, each in self.lines]
-        fixed, each = paired(*own)
-        lines.append((sum(map(mul, mix, fixed)), sum(map(mul, mix, each))))
+        times, mixed_lines = sum(mix), [self.lines[i] for i in chosen]
+        lines = [(times * fixed, times * slope) for fixed, slope in self.lines]
+        fixed, slope = paired(*mixed_lines)
+        lines.append((sum(map(mul, mix, fixed)), sum(map(mul, mix, slope))))
         return Clock(lines, times * self.prompt, times * self.kv)
 
     def words(self) -> str:
         """Return the assumptions about rounds, in words."""
-        shown = [f"{fixed:,} + {each:,} b" for fixed, each in self.lines[:_MOST_LINES]]
+        shown = [f"{fixed:,} + {slope:,} b" for fixed, slope in self.lines[:_MOST_LINES]]
         if more := len(self.lines) - len(shown):
             shown.append(f"{more:,} more")
         return (
@@ -321,10 +321,10 @@ class Clock(NamedTuple):
 def _arrivals(instance: dict[str, Any]) -> list[int]:
     """Return arrivals in nanoseconds: those in seconds, else rounds of round_ms."""
     rows = instance["requests"]
-    known = [_duration(row["arrival_seconds"]) for row in rows if "arrival_seconds" in row]
-    if known and len(known) == len(rows):
-        return [round(Fraction(seconds) * 10**9) for seconds in known]
-    if known or ("round_ms" not in instance and any(row["arrival"] for row in rows)):
+    times = [_duration(row["arrival_seconds"]) for row in rows if "arrival_seconds" in row]
+    if times and len(times) == len(rows):
+        return [round(Fraction(seconds) * 10**9) for seconds in times]
+    if times or ("round_ms" not in instance and any(row["arrival"] for row in rows)):
         raise Invalid("instance: says not of every request at which second it arrives")
     length = Fraction(_duration(instance.get("round_ms", 0))) * 10**6
     return [round(row["arrival"] * length) for row in rows]

@@ -65,14 +65,14 @@ def value_of_proof(
 
 def missing(problem: Problem, proof: Proof) -> list[str]:
     """Return the relaxations that lead from a problem to one that a proof knows."""
-    known = _KNOWN.get("prefixes" if "prefixes" in resources_of(proof) else proof["kind"], ())
+    covered = _KNOWN.get("prefixes" if "prefixes" in resources_of(proof) else proof["kind"], ())
     used = {
         "tokens": problem.block > 1,
         "shares": bool(problem.paths),
         "limit": problem.most is not None,
         "weights": bool(problem.weights),
     }
-    return [name for name, is_used in used.items() if is_used and name not in known]
+    return [name for name, is_used in used.items() if is_used and name not in covered]
 
 
 def _is_of_runs(proof: Proof) -> bool:
@@ -84,7 +84,10 @@ def _is_of_runs(proof: Proof) -> bool:
 def _value(problem: Problem, proof: Proof, work: Work) -> tuple[int, str]:
     """Return the bound and description of a proof about a problem."""
     kind = proof["kind"]
-    if any((own["kind"] in _TIMED) != (problem.clock is not None) for own in _alone(proof)):
+    if any(
+        (part_proof["kind"] in _TIMED) != (problem.clock is not None)
+        for part_proof in _alone(proof)
+    ):
         raise Invalid(
             "lower: shares of the machine and shared rounds are of a clock in seconds, all else of "
             "rounds"
@@ -94,23 +97,26 @@ def _value(problem: Problem, proof: Proof, work: Work) -> tuple[int, str]:
     memory = problem.memory - problem.memory % problem.block
     problem = replace(problem, memory=memory)
     parts = [*_parts(problem, proof)] if kind == "split" else [(problem, proof)]
-    for part, own in parts:
-        if part.pauses and _is_of_runs(own):
+    for part, part_proof in parts:
+        if part.pauses and _is_of_runs(part_proof):
             raise Invalid(
                 "lower: configurations, searches, slots, prefixes and "
                 "staircases do not cover pauses"
             )
     work.part = f"lower: {kind}: "
-    prepared = [KINDS[own["kind"]][1](part, own, work) for part, own in parts]
+    prepared = [KINDS[part_proof["kind"]][1](part, part_proof, work) for part, part_proof in parts]
     work.expect(sum(steps for steps, _ in prepared))
     total, how = 0, ""
-    for (_, own), (steps, evaluate) in paired(parts, prepared):
-        work.part = f"lower: {own['kind']}: "
+    for (_, part_proof), (steps, evaluate) in paired(parts, prepared):
+        work.part = f"lower: {part_proof['kind']}: "
         work.spend(steps)
         value, how = evaluate()
         total += value
     if kind == "split":
-        kinds, count = dict.fromkeys(own["kind"] for own in _alone(proof)), len(proof["parts"])
+        kinds, count = (
+            dict.fromkeys(part_proof["kind"] for part_proof in _alone(proof)),
+            len(proof["parts"]),
+        )
         how = f"{count:,} part{'s' * (count > 1)} ({', '.join(kinds)})"
     return total, how
 
@@ -131,6 +137,6 @@ def _parts(problem: Problem, proof: Proof) -> Iterator[tuple[Problem, Proof]]:
         place = bisect_right(borders, request.arrival) - 1
         refuse(place < 0, "lower: a request arrives before the first part")
         shares[place].append(request._replace(arrival=request.arrival - borders[place]))
-    for part, own in paired(proof["parts"], shares):
-        if own:
-            yield replace(problem, requests=own), part["proof"]
+    for part, members in paired(proof["parts"], shares):
+        if members:
+            yield replace(problem, requests=members), part["proof"]

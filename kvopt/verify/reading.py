@@ -30,7 +30,7 @@ _REQUEST = {
     "deadline?": int, "ttft?": int, "tpot?": int, "e2e?": int, "weight?": int,
     "prefix?": [(int, str)],
 }  # fmt: skip
-_INSTANCE = {
+INSTANCE = {
     "schema": ("kvopt.instance/1", "kvopt.instance/2"), "name?": str, "notes?": (str, dict),
     "memory": int, "workers?": int, "round_ms?": (int, float), "requests": [_REQUEST],
     "block_size?": int, "max_active?": int, "block_tokens?": int,
@@ -75,7 +75,7 @@ _SIDES = {
     "upper": (None, *_RUNS),
     "lower": (None, {"value": int, "relaxations?": [RELAXATIONS], "proof": _PROOFS}),
 }
-_CERTIFICATE = {
+CERTIFICATE = {
     "schema": "kvopt.certificate/4",
     "hash": str,
     "clock": ("rounds", _MODEL),
@@ -97,7 +97,7 @@ _CERTIFICATE = {
     },
     "budget?": int,
     "provenance?": dict,
-    "instance": _INSTANCE,
+    "instance": INSTANCE,
 }  # fmt: skip
 _LEFT = {"deadlines": "deadlines are service levels now: certify again, with --slo",
          "after": "an order of requests is not checked any more",
@@ -137,12 +137,12 @@ def certificate_of(text: str, work: Work) -> dict[str, Any]:
         raise Unreadable("is nested too deeply") from None
     except ValueError as error:  # it is not JSON
         raise Unreadable(f"cannot be read: {quoted(str(error))}") from None
-    schema, needed = value.get("schema") if type(value) is dict else None, _CERTIFICATE["schema"]
+    schema, needed = value.get("schema") if type(value) is dict else None, CERTIFICATE["schema"]
     if schema != needed:
         found = f", not {quoted(schema)}" if type(schema) is str else ""
         older = "; one of before is not read any more: certify again" * (schema in _OLDER)
         raise Unreadable(f"certificate: must have the schema {needed}{found}{older}")
-    if misfit := _misfit(value, _CERTIFICATE, "certificate"):
+    if misfit := _misfit(value, CERTIFICATE, "certificate"):
         raise Unreadable(misfit)
     certificate: dict[str, Any] = value
     return certificate

@@ -20,9 +20,9 @@ def relaxed(problem: Problem, names: Sequence[str]) -> tuple[Problem, int, str]:
     """
     total, words = 0, list[str]()
     for name in names:
-        step, said = STEPS[name]
+        step, sentence = STEPS[name]
         problem, more = step(problem)
-        total, words = total + more, [*words, said]
+        total, words = total + more, [*words, sentence]
     return problem, total, " and ".join(words)
 
 
@@ -43,8 +43,8 @@ def _shares(problem: Problem) -> tuple[Problem, int]:
     memory, private, most = held_together(problem)
     refuse(most and problem.block > 1, "lower: shares of prefixes count tokens, which come first")
     prompts = [
-        own + int(sum(Fraction(problem.nodes[v], most[v]) for v in path if v in most))
-        for own, path in paired(private, problem.paths or [()] * len(private))
+        tokens + int(sum(Fraction(problem.nodes[v], most[v]) for v in path if v in most))
+        for tokens, path in paired(private, problem.paths or [()] * len(private))
     ]
     fresh, firsts = surely_processed(problem) if problem.nodes else ((), ())
     requests = [r._replace(prompt=s) for r, s in paired(problem.requests, prompts)]

@@ -34,8 +34,8 @@ def report_on(certificate: dict[str, Any], work: Work | None = None) -> list[str
             line, times = _checked_run(problem, claim, name, work)
             lines.append(line)
             if among := [side for side in sides if not uncovered(claim, side[0])]:
-                own, *ends = among[0]
-                rows[own].append(f"  {name} is {_ratio(value, *ends)}")
+                side_scope, *ends = among[0]
+                rows[side_scope].append(f"  {name} is {_ratio(value, *ends)}")
             else:
                 used = uncovered(claim, scope)
                 beyond.append(f"  of {name} nothing: it has {used}, which the bounds do not cover")
@@ -52,13 +52,13 @@ def report_on(certificate: dict[str, Any], work: Work | None = None) -> list[str
             "  there is one eager schedule of whole prompts; what may be gained comes from holding "
             "requests back or from pieces"
         )
-    for own, upper, lower in sides:
+    for side_scope, upper, lower in sides:
         lines += _conclusions(problem, upper, lower)
-        if own == scope:
-            rows[own] += [*beyond, *in_time]
-        lines += rows[own]
-        if lower is not None or (own == scope and in_time):
-            lines.append(covered_by(own))
+        if side_scope == scope:
+            rows[side_scope] += [*beyond, *in_time]
+        lines += rows[side_scope]
+        if lower is not None or (side_scope == scope and in_time):
+            lines.append(covered_by(side_scope))
     if beyond or any(run["value"] is not None for run in runs):
         lines.append("not checked: that a policy would decide as recorded under its name")
     return [*lines, _modules(certificate), "VALID"]

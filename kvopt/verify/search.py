@@ -70,9 +70,9 @@ class Search:
     Exchanging two requests of one shape changes no total.  So they start in the order of arrival.
 
     Of two that have started the same requests one is dropped if the other has no larger sum of
-    starts and never holds more (Claim 11 of docs/configurations.md).  So is one if the other has
-    started one more request, which could not add less to that sum from now on (Claim 12).  For any
-    schedule that extends the one, the same later starts extend the other, to a total that is no
+    starts and never holds more (Claim 3.11 of docs/theory).  So is one if the other has
+    started one more request, which could not add less to that sum from now on (Claim 3.12).  For
+    any schedule that extends the one, the same later starts extend the other, to a total that is no
     larger.  If that is below the target, no bound drops it and none of its starts was removed,
     since these rules hold for all schedules.
     """
@@ -110,11 +110,13 @@ class Search:
         self.all = (1 << len(self.requests)) - 1
         self.more = sum(output - arrival for arrival, _, output in self.requests)
         self.least: list[list[int]] = []
-        for request, own in paired(self.requests, self.reduced_costs):
-            if (late := max(own)) >= stage.last:  # represents all later ones, too
-                delays = range(1, (budget - own[late]) // stage.scale + 1)
-                own.update({late + d: own[late] + d * stage.scale for d in delays})
-            backwards = (own.get(k, budget + 1) for k in range(max(own), request.arrival - 1, -1))
+        for request, costs in paired(self.requests, self.reduced_costs):
+            if (late := max(costs)) >= stage.last:  # represents all later ones, too
+                delays = range(1, (budget - costs[late]) // stage.scale + 1)
+                costs.update({late + d: costs[late] + d * stage.scale for d in delays})
+            backwards = (
+                costs.get(k, budget + 1) for k in range(max(costs), request.arrival - 1, -1)
+            )
             self.least.append([*accumulate(backwards, min, initial=budget + 1)][::-1])
 
     def run(self, kept: Sequence[int]) -> int:
@@ -123,16 +125,16 @@ class Search:
         If the file states how many it ``kept`` in each round, there must not be many more.  With
         completion bounds there may be: then it tells whether the budget can suffice.
         """
-        known = 0
-        said: Iterable[float] = repeat(math.inf)
+        count = 0
+        limits: Iterable[float] = repeat(math.inf)
         if self.completions:
             self.work.expect(_EACH * self.steps * sum(kept))
         elif kept and not self.work.is_told:
-            said = chain([1], (2 * size + 100 for size in kept), repeat(100))
+            limits = chain([1], (2 * size + 100 for size in kept), repeat(100))
         elif not self.work.is_told:
             self.work.times = min(self.work.times, UNLISTED)
         layer: _Layer = {0: [(0, 0, 0, ())]}
-        for now, most in enumerate(said):
+        for now, most in enumerate(limits):
             size = sum(map(len, layer.values()))
             if size > most:
                 raise Unreadable(
@@ -141,9 +143,9 @@ class Search:
                 )
             if not layer:
                 break
-            known += size
+            count += size
             layer = self._next(now, layer, size)
-        return known
+        return count
 
     def _next(self, now: int, layer: _Layer, size: int) -> _Layer:
         """Decide all starts of a round."""
@@ -154,8 +156,10 @@ class Search:
         first, *others = shared(self.work, list(layer.items()), decided)
         for more in others:
             for begun, partials in more.items():
-                known = first.get(begun)
-                first[begun] = self._undominated(known + partials) if known else partials
+                partials_before = first.get(begun)
+                first[begun] = (
+                    self._undominated(partials_before + partials) if partials_before else partials
+                )
 
         def left(part: Sequence[int]) -> _Layer:
             unbeaten = ((begun, self._unbeaten(now, begun, first)) for begun in part)
@@ -167,13 +171,13 @@ class Search:
 
     def _decide(self, now: int, groups: Sequence[tuple[int, list[_Partial]]], size: int) -> _Layer:
         """Decide the starts of a round after some partial schedules."""
-        found: dict[int, dict[int, _Partial]] = defaultdict(dict)
+        reached: dict[int, dict[int, _Partial]] = defaultdict(dict)
         prices = _Prices(self.stage, now + 1, self.last)
         for begun, partials in groups:
             coming, starts = self._starts(now, begun, prices)
-            size += self._extend(now, begun, partials, coming, starts, prices, found)
+            size += self._extend(now, begun, partials, coming, starts, prices, reached)
             self.work.hold(self.width * size)
-        return {begun: self._undominated(others.values()) for begun, others in found.items()}
+        return {begun: self._undominated(others.values()) for begun, others in reached.items()}
 
     def _starts(self, now: int, begun: int, prices: _Prices) -> tuple[int, list[_Start]]:
         """Return the later costs of waiting requests without starts now, and possible starts."""
@@ -203,12 +207,12 @@ class Search:
         coming: int,
         starts: list[_Start],
         prices: _Prices,
-        found: dict[int, dict[int, _Partial]],
+        reached: dict[int, dict[int, _Partial]],
     ) -> int:
         """Start every set of requests at a round and let the next time pass; return how many."""
         bits, guards, spare = self.profiles.bits, self.profiles.guards, self.profiles.spare
         budget, price, ending = self.budget, prices.__getitem__, prices.ending
-        known, cut = self.completions.after(now + 1) if self.completions else ({}, 0)
+        rest_costs, cut = self.completions.after(now + 1) if self.completions else ({}, 0)
         largest = self.stage.most[now + 1] if now < self.stage.last else 0
         gained, size = sum(min(0, start.gain) for start in starts), 0
         for begins, held, spent, members in partials:
@@ -243,10 +247,10 @@ class Search:
                     lasting = [member for member in new if member not in ending]
                     carried = tuple(sorted((*carried, *lasting)))
                 cost += ahead - coming
-                if cost + known.get(carried, cut) > budget:
+                if cost + rest_costs.get(carried, cut) > budget:
                     continue
                 held >>= bits
-                others = found[one]
+                others = reached[one]
                 if held not in others or total < others[held][0]:
                     size += held not in others
                     others[held] = (total, held, cost, carried)

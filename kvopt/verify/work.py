@@ -124,7 +124,7 @@ def refuse(is_false: object, reason: str) -> None:
 
 def resources_of(proof: dict[str, Any]) -> list[str]:
     """Return the names of the resources in a proof, none if it is not one by prices of these."""
-    return [each["name"] for each in proof.get("resources", ())]
+    return [resource["name"] for resource in proof.get("resources", ())]
 
 
 def ascend(values: Iterable[int]) -> bool:

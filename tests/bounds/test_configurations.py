@@ -139,16 +139,6 @@ class TestCopies:
 # The evaluation in integers.
 
 
-def between(knots: Knots, rows: Sequence[int], time: int) -> int:
-    """Return a value at a time, interpolated and rounded down."""
-    times: list[int] = knots.times.tolist()
-    if time in times:
-        return rows[times.index(time)]
-    x = max(x for x, known in enumerate(times) if known < time)
-    a, b = times[x], times[x + 1]
-    return math.floor(Fraction((b - time) * rows[x] + (time - a) * rows[x + 1], b - a))
-
-
 def by_definition(
     instance: Instance, knots: Knots, starts: Flags, prices: Integers, denominator: int
 ) -> tuple[int, list[dict[int, int]], list[int]]:
@@ -156,18 +146,17 @@ def by_definition(
     memory, requests = plain(instance)
     states = state_list(States.of(instance))
     windows = windows_of(requests, starts)
-    around = [0, *knots.times.tolist(), knots.last + 1]
-    heaviest = []
-    for row, before, after in zip(prices.tolist(), around, around[2:], strict=False):
-        counts = [literal.copies_in(requests, windows, t) for t in range(before + 1, after)]
-        copies = {state: max(count[state] for count in counts) for state in states}
-        weights = dict(zip(states, row, strict=True))
-        heaviest.append(int(literal.largest(weights, memory, copies)))
-    largest = [0] + [between(knots, heaviest, t) for t in range(1, knots.last + 1)]
+    times = knots.times.tolist()
+    around = literal.copies_around(requests, windows, times)
+    heaviest = [
+        int(literal.largest(dict(zip(states, row, strict=True)), memory, copies))
+        for row, copies in zip(prices.tolist(), around, strict=True)
+    ]
+    largest = [0] + [literal.between(times, heaviest, t) for t in range(1, knots.last + 1)]
     columns = prices.T.tolist()
     priced = {
         time: {
-            state: Fraction(between(knots, column, time), denominator)
+            state: Fraction(literal.between(times, column, time), denominator)
             for state, column in zip(states, columns, strict=True)
         }
         for time in range(1, knots.last + 1)

@@ -2,27 +2,25 @@
 
 from __future__ import annotations
 
-import json
 import random
 from collections import Counter
 
 import pytest
 from brute_force import Server, optimum
-from certificates import problem_of, proved
+from certificates import in_file, problem_of, proved
 from effort import many
 from known import known
-from strategies import plain, random_instances
-from test_seconds_bounds import MODELS, batch_time, timed_instance
+from strategies import batch_time, plain, random_instances, timed_instance
+from test_seconds_bounds import MODELS
 
 from kvopt import Instance, Request, bound, generate, run
 from kvopt.bounds.seconds import seconds_bound
 from kvopt.bounds.seconds_evaluation import FULL, shares_bound
 from kvopt.bounds.staircases import staircase_bound
 from kvopt.bounds.volume import volume_bound
-from kvopt.certificates.files import proof_to_json
 from kvopt.heuristics.list_schedules import offer_list_schedules
 from kvopt.incumbent.incumbent import Search
-from kvopt.incumbent.proofs import Proof, SharesProof
+from kvopt.incumbent.proofs import SharesProof
 from kvopt.problem.clocks import Seconds, arrivals_ns
 from kvopt.search.bounding import bounds_by_workers
 from kvopt.verify.problem import Clock
@@ -40,11 +38,6 @@ def fleets(count: int, seed: int, **limits: int) -> list[Instance]:
     return [Instance(each.memory, each.requests, workers=source.randint(2, 3)) for each in drawn]
 
 
-def verified(instance: Instance, proof: Proof) -> int:
-    """Return what the verifier makes of a proof."""
-    return proved(instance, json.loads(json.dumps(proof_to_json(proof))))
-
-
 def both_sides(instance: Instance) -> Counter[str]:
     """Check every method, and a schedule, against the optimum; return which of them are tight."""
     best = optimum(instance.memory, plain(instance)[1], workers=instance.workers)
@@ -57,7 +50,7 @@ def both_sides(instance: Instance) -> Counter[str]:
         if method in ("lp", "slots") and found.value is None:
             continue  # prices of a horizon may say nothing beyond it, and slots be worth nothing
         assert found.value is not None
-        assert found.value == verified(instance, known(found.checked).proof) <= best
+        assert found.value == proved(instance, known(found.checked).proof) <= best
         tight[method] += found.value == best
     for method in ("volume", "lagrangian"):
         paused = bound(instance, method, scope="pauses", threads=1).value
@@ -130,7 +123,7 @@ def test_seconds_stay_below_the_optimum_and_are_verified() -> None:
 def timed(instance: Instance, model: dict[str, object], proof: SharesProof) -> int:
     """Return what the verifier makes of a proof in seconds."""
     problem = problem_of(instance, clock=Clock.of(model)).arriving(arrivals_ns(instance))
-    return value_of_proof(problem, json.loads(json.dumps(proof_to_json(proof))), Work())[0]
+    return value_of_proof(problem, in_file(proof), Work())[0]
 
 
 def test_one_request_served_as_fast_as_all_workers() -> None:
@@ -149,7 +142,7 @@ def test_bounds_of_many_numbers_of_workers_at_once() -> None:
     assert list(found) == [1, 2, 3]
     for workers, one in found.items():
         fleet = Instance(5, instance.requests, workers=workers)
-        assert one.value == bound(fleet).value == verified(fleet, one.proof)
+        assert one.value == bound(fleet).value == proved(fleet, one.proof)
 
 
 @pytest.mark.slow

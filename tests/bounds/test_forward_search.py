@@ -163,6 +163,15 @@ class TestSweep:
         found = forward.search_with_beam(30)
         assert brute_force.feasible(*plain(instance), known(found))
 
+    def test_a_label_with_more_children_than_there_is_room_for_keeps_them_all(self) -> None:
+        instance = instance_of(10_000, [(0, 0, 2 + i) for i in range(14)])
+        forward = ForwardSearch(
+            States.of(instance), twins_of(instance), without_prices(instance, 9), 10_000
+        )
+        with pytest.raises(TooWide, match="at round 1"):
+            forward.search_exhaustively(20_000)
+        assert forward.kept == [2**14]
+
     @pytest.mark.slow
     @pytest.mark.parametrize("calls", [0, 1, 7, 30])
     def test_it_stops_when_asked(self, calls: int) -> None:

@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from known import known
 from msgspec import structs
+from strategies import batch_time, timed_instance
 
 from kvopt import BatchTime, Instance, Line, Request, generate, solve
 from kvopt.bounds.seconds import seconds_bound
@@ -31,15 +32,6 @@ MODELS: list[tuple[Lines, int, int]] = [
     ([(20, 1), (12, 2), (0, 5)], 0, 1),
     ([(3, 3), (5, 0)], 1, 0),
 ]
-
-
-def batch_time(server: Server) -> BatchTime:
-    return BatchTime([Line(*line) for line in server.lines], server.kv_ns, server.prompt_ns)
-
-
-def timed_instance(memory: int, triples: list[tuple[int, int, int]]) -> Instance:
-    """Return an instance whose arrivals are nanoseconds."""
-    return Instance(memory, [Request(0, s, o, arrival_seconds=a / 10**9) for a, s, o in triples])
 
 
 @st.composite

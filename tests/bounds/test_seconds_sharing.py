@@ -14,8 +14,8 @@ from brute_force import Row, Server, optimum
 from definitions import by_definition
 from effort import many
 from msgspec import structs
-from strategies import drawn_with_prefixes, rows_of
-from test_seconds_bounds import MODELS, batch_time
+from strategies import batch_time, drawn_with_prefixes, rows_of
+from test_seconds_bounds import MODELS
 
 from kvopt import Instance, Progress, Request, Scope, bound, certify, solve, verify
 from kvopt.bounds.seconds import seconds_bound

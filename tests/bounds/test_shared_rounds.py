@@ -12,7 +12,8 @@ from brute_force import Server, Triple, optimum
 from certificates import problem_of
 from effort import many
 from msgspec import structs
-from test_seconds_bounds import MODELS, batch_time
+from strategies import batch_time
+from test_seconds_bounds import MODELS
 from test_seconds_sharing import drawn_in_seconds, least
 
 from kvopt import BatchTime, Instance, Line, Request, Scope

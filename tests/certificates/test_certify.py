@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from certificates import verified
 from commands import Run
 from known import known
 from strategies import instance_of
@@ -31,9 +32,9 @@ from kvopt import (
     certify,
     generate,
 )
-from kvopt.certificates.files import certificate_text, write_certificate
+from kvopt.certificates.files import certificate_text, read_certificate, write_certificate
 from kvopt.errors import InvalidInput, TooLarge
-from kvopt.problem.clocks import Seconds
+from kvopt.problem.clocks import ROUNDS, Clock, Seconds
 from kvopt.problem.instance_files import instance_from_json
 from kvopt.search import plan
 from kvopt.simulate.policies import policy
@@ -47,6 +48,10 @@ UNEVEN = instance_of(9, [(0, 1, o) for o in (3, 4, 5, 7)])
 
 CROWDED = instance_of(12, [(0, 2, o) for o in (6, 7, 8, 9)])
 """alpha-beta overflows here, evicts and completes."""
+
+
+CLOCKS: tuple[Clock, ...] = (ROUNDS, Seconds(BatchTime([Line(1_000, 0)])))
+A100 = Seconds(BatchTime([Line(45_000_000, 160_000), Line(32_000_000, 310_000)], 80))
 
 
 @pytest.fixture
@@ -65,25 +70,33 @@ def content_of(certificate: kvopt.Certificate) -> dict[str, Any]:
 class TestBuilding:
     """``certify`` in Python."""
 
-    def test_a_run_with_evictions_keeps_its_events(self, tmp_path: Path) -> None:
+    def test_a_run_with_evictions_keeps_its_events(self) -> None:
         found = certify(CROWDED, ["alpha-beta:alpha=0,beta=0.5,seed=1"], time_limit=5)
         (judged,) = found.runs
         assert judged.lost
-        write_certificate(found, tmp_path / "c")
-        assert verify(tmp_path / "c").valid
+        verified(found)
         entry = content_of(found)["policies"][0]
         assert entry["lost"] == [[lost.request, lost.start, lost.end] for lost in judged.lost]
         assert entry["value"] == judged.objective
 
-    def test_a_livelock_claims_nothing(self, tmp_path: Path) -> None:
-        found = certify(CROWDED, ["alpha-protect:alpha=0.1"], time_limit=5)
-        entry = content_of(found)["policies"][0]
+    @pytest.mark.parametrize("clock", CLOCKS, ids=str)
+    def test_a_livelock_claims_nothing(self, clock: Clock, tmp_path: Path) -> None:
+        found = certify(CROWDED, ["alpha-protect:alpha=0.1", "fcfs"], clock=clock, time_limit=5)
+        entry, completed = content_of(found)["policies"]
         assert entry == {"policy": "alpha-protect:alpha=0.1", "outcome": "livelock", "value": None}
-        assert found.ratio(found.runs[0]) == (None, None)
-        assert found.to_json()["policies"][0]["evictions"] == found.runs[0].evictions
-        assert found.runs[0].lost
-        write_certificate(found, tmp_path / "c")
-        assert verify(tmp_path / "c").valid
+        assert completed["value"] >= known(found.objective) > 0
+        (run, _), (row, _) = found.runs, found.to_json()["policies"]
+        assert (found.ratio(run), row["ratio"]) == ((None, None), [None, None])
+        assert (found.measures(run), row["latency"], row["evictions"]) == (
+            None,
+            None,
+            run.evictions,
+        )
+        assert run.lost
+        assert "livelock, nothing is claimed" in verified(found)
+        write_certificate(found, tmp_path / "c.json")
+        judged, _ = read_certificate(tmp_path / "c.json").runs
+        assert (judged.outcome, judged.objective, judged.evictions) == ("livelock", None, None)
 
     def test_runs_that_were_made_before_are_judged_as_they_are(self) -> None:
         made = [kvopt.run(UNEVEN, name) for name in ("mc-sf", "alpha-protect:alpha=0.5")]
@@ -118,13 +131,23 @@ class TestBuilding:
         with pytest.raises(InvalidInput, match="in rounds"):
             certify(UNEVEN, schedule=schedule, clock=Seconds(BatchTime([Line(1, 0)])))
 
-    def test_a_limit_of_nothing_keeps_both_sides(self, tmp_path: Path) -> None:
-        found = certify(UNEVEN, ["mc-sf"], time_limit=0)
-        assert found.runs[0].outcome == "unfinished"
-        assert found.objective is not None
-        assert found.lower_bound is not None
-        write_certificate(found, tmp_path / "c")
-        assert verify(tmp_path / "c").valid
+    @pytest.mark.parametrize(
+        ("instance", "options", "found_by"),
+        [
+            (UNEVEN, {}, None),
+            (generate("arrival-1", 12, seed=7), {"scope": "pauses"}, None),
+            (generate("conversation", 400, 3000, seed=4), {"clock": A100}, "one after another"),
+        ],
+    )
+    def test_a_limit_of_nothing_keeps_both_sides(
+        self, instance: Instance, options: dict[str, Any], found_by: str | None
+    ) -> None:
+        found = certify(instance, ["mc-sf"], time_limit=0, **options)
+        assert [(run.policy, run.outcome) for run in found.runs] == [("mc-sf", "unfinished")]
+        assert found.clock.is_even or found.to_json()["unfinished"] == ["mc-sf"]
+        assert 0 <= known(found.gap) < 1
+        assert found_by in (None, found.provenance["found_by"])
+        assert "'mc-sf': unfinished, nothing is claimed" in verified(found)
 
     def test_what_is_reserved_is_left_of_the_limit(self) -> None:
         instance = generate("conversation", 300, seed=1)
@@ -151,12 +174,11 @@ class TestBuilding:
 class TestWriting:
     """The file."""
 
-    def test_every_label_survives(self, tmp_path: Path) -> None:
+    def test_every_label_survives(self) -> None:
         request = kvopt.Request(1, 2, 3, "ü\u2028", kvopt.Prediction(1, 9), 0.25)
         instance = Instance(9, [request], "näme", {"a": [1, {"b": None}]}, 2.5)
         found = certify(instance, time_limit=3)
-        write_certificate(found, tmp_path / "c")
-        assert verify(tmp_path / "c").valid
+        verified(found)
         assert instance_from_json(content_of(found)["instance"]) == instance
 
     def test_ids_that_say_nothing_are_left_out(self) -> None:
@@ -186,13 +208,11 @@ class TestCommands:
 
     def test_certify_then_verify(self, run: Run, uneven: Path, tmp_path: Path) -> None:
         target = tmp_path / "c.json"
-        code, out, err = run("certify", uneven, "-P", "mc-sf", "-t", 10, "-o", target)
-        assert code == 0
+        out, err = run.done("certify", uneven, "-P", "mc-sf", "-t", 10, "-o", target)
         assert "total latency 27" in out
         assert "1.0370 " in out  # 28 / 27 = 1.03703..., rounded outward
         assert "wrote" in err
-        code, out, _ = run("verify", target)
-        assert code == 0
+        out = run.done("verify", target)[0]
         assert "'mc-sf' is at most" in out
         assert "no schedule of these 4 requests has total latency below" in out
         content = json.loads(target.read_text())
@@ -201,13 +221,12 @@ class TestCommands:
 
     def test_json(self, run: Run, uneven: Path, tmp_path: Path) -> None:
         target = tmp_path / "c.json"
-        _, out, _ = run("certify", uneven, "-P", "fcfs", "-t", 10, "-o", target, "--json")
-        found = json.loads(out)
+        found = run.json("certify", uneven, "-P", "fcfs", "-t", 10, "-o", target)
         assert found["upper"] == 27
         assert found["lower"] <= 27
         (entry,) = found["policies"]
         assert entry["ratio"] == [entry["value"] / 27, entry["value"] / found["lower"]]
-        report = json.loads(run("verify", target, "--json")[1])
+        report = run.json("verify", target)
         assert report["valid"]
         assert report["report"][-1] == "VALID"
 
@@ -219,8 +238,7 @@ class TestCommands:
         assert json.loads(target.read_text())["policies"][0]["policy"] == "schedule"
         schedule.write_text('{"schema": "kvopt.schedule/1", "starts": [0, 0, 0, 0]}')
         target.unlink()
-        code, out, err = run(*args)
-        assert (code, out) == (2, "")
+        err = run.refused(*args)
         assert "memory is 9" in err
         assert not target.exists()
 

@@ -10,8 +10,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-from certificates import certificate, judged, prices_proof
+from certificates import certificate, claiming, judged, prices_proof, verified
 from claims import untrue
+from configuration_proofs import proof_of
+from effort import few_steps
 from known import known
 from strategies import instance_of
 
@@ -19,7 +21,6 @@ from kvopt import BatchTime, Instance, InvalidInput, Line, Request, certify, gen
 from kvopt.certificates import Certificate, read_certificate, write_certificate
 from kvopt.certificates.files import certificate_text
 from kvopt.problem.clocks import ROUNDS, Clock, Seconds
-from kvopt.problem.instance_files import instance_to_json
 from kvopt.timetable.runs import PolicyRun
 from kvopt.timetable.schedule import Schedule
 from kvopt.verify import verify
@@ -163,15 +164,11 @@ def fleet_certificate() -> dict[str, Any]:
     """Return a valid one of two workers with 5 tokens each, of which all are held at time 1."""
     rows = [{"arrival": 0, "prompt": s, "output": 1} for s in (4, 2, 1)]
     instance = {"schema": "kvopt.instance/2", "memory": 5, "workers": 2, "requests": rows}
-    return {
-        "schema": "kvopt.certificate/4",
-        "clock": "rounds",
-        "scope": "runs",
-        "instance": instance,
-        "hash": hash_of(instance),
-        "upper": {"value": 3, "starts": [0, 0, 0], "workers": [0, 1, 1]},
-        "lower": {"value": 3, "proof": {"kind": "volume"}},
-    }
+    return claiming(
+        instance,
+        upper={"value": 3, "starts": [0, 0, 0], "workers": [0, 1, 1]},
+        lower={"value": 3, "proof": {"kind": "volume"}},
+    )
 
 
 def in_seconds() -> dict[str, Any]:
@@ -183,21 +180,14 @@ def in_seconds() -> dict[str, Any]:
     }  # fmt: skip
     model = {"lines": [{"round_ns": 9, "token_ns": 1}], "kv_ns": 0, "prompt_ns": 0}
     shares = {"kind": "shares", "lines": [0], "weights": [], "company": []}
-    return {
-        "schema": "kvopt.certificate/4",
-        "scope": "runs",
-        "instance": instance,
-        "hash": hash_of(instance),
-        "clock": model,
-        "upper": {
-            "value": 22, "starts": [0, 0], "workers": [0, 1], "waits": [[0, 7, 1]]
-        },
-        "lower": {"value": 16, "proof": shares},
-        "policies": [
-            {"policy": "p", "outcome": "completed", "value": 22, "starts": [0, 0],
-             "workers": [0, 1], "waits": [[0, 7, 1]]}
-        ],
-    }  # fmt: skip
+    run = {"value": 22, "starts": [0, 0], "workers": [0, 1], "waits": [[0, 7, 1]]}
+    return claiming(
+        instance,
+        clock=model,
+        upper=run,
+        lower={"value": 16, "proof": shares},
+        policies=[{"policy": "p", "outcome": "completed", **copy.deepcopy(run)}],
+    )
 
 
 def in_time() -> dict[str, Any]:
@@ -205,51 +195,58 @@ def in_time() -> dict[str, Any]:
     rows = [{"arrival": 0, "prompt": 3, "output": 2, "e2e": 2} for _ in range(2)]
     instance = {"schema": "kvopt.instance/2", "memory": 5, "requests": rows}
     prices = {"times": [0, 2], "numerators": [1], "denominator": 9}
-    return {
-        "schema": "kvopt.certificate/4", "clock": "rounds", "scope": "runs",
-        "instance": instance,
-        "hash": hash_of(instance),
-        "upper": {"value": 6, "starts": [0, 2]},
-        "lower": {
-            "value": 5,
-            "proof": {"kind": "configurations", "target": None, "searched": False, "stages": [
-                {"denominator": 1, "peaks": [[5, 2]], "times": [2], "numerators": [[1, 0]]}]},
-        },
-        "slo": {
+    stage = {"denominator": 1, "peaks": [[5, 2]], "times": [2], "numerators": [[1, 0]]}
+    return claiming(
+        instance,
+        upper={"value": 6, "starts": [0, 2]},
+        lower={"value": 5, "proof": proof_of([stage])},
+        slo={
             "limits": {"e2e": "own"}, "ceiling": 1, "proof": prices, "attained": [],
             "best": {"value": 6, "starts": [0, 2], "attained": 1},
         },
-    }  # fmt: skip
+    )  # fmt: skip
 
 
 def paused() -> dict[str, Any]:
     """Return a valid one of a schedule with a pause, which has 12 where runs have 14."""
-    instance = instance_to_json(instance_of(10, [(0, 0, 10), (6, 5, 1)]))
-    return {
-        "schema": "kvopt.certificate/4", "clock": "rounds", "scope": "pauses",
-        "instance": instance,
-        "hash": hash_of(instance),
-        "upper": {"value": 12, "segments": [[[1, 6], [8, 11]], [[7, 7]]]},
-        "lower": {"value": 12, "proof": prices_proof(7, 7, [1])},
-        "policies": [
+    return claiming(
+        instance_of(10, [(0, 0, 10), (6, 5, 1)]),
+        scope="pauses",
+        upper={"value": 12, "segments": [[[1, 6], [8, 11]], [[7, 7]]]},
+        lower={"value": 12, "proof": prices_proof(7, 7, [1])},
+        policies=[
             {"policy": "run", "outcome": "completed", "value": 14, "starts": [3, 6]},
             {"policy": "pauses", "outcome": "completed", "value": 12,
              "segments": [[[1, 3], [4, 6], [8, 11]], [[7, 7]]]},
         ],
-    }  # fmt: skip
+    )  # fmt: skip
 
 
 def in_blocks() -> dict[str, Any]:
     """Return a valid one of three requests in four blocks of two tokens."""
     rows = [{"arrival": 0, "prompt": 0, "output": output} for output in (2, 2, 1)]
     instance = {"schema": "kvopt.instance/2", "memory": 8, "block_size": 2, "requests": rows}
-    return {
-        "schema": "kvopt.certificate/4", "clock": "rounds", "scope": "runs",
-        "instance": instance,
-        "hash": hash_of(instance),
-        "upper": {"value": 5, "starts": [0, 0, 0]},
-        "lower": {"value": 5, "relaxations": ["tokens"], "proof": {"kind": "volume"}},
-    }  # fmt: skip
+    return claiming(
+        instance,
+        upper={"value": 5, "starts": [0, 0, 0]},
+        lower={"value": 5, "relaxations": ["tokens"], "proof": {"kind": "volume"}},
+    )
+
+
+PRICED = {"value": 6, "proof": prices_proof(8, 1, [1])}
+"""Three requests pay four tokens each for their first time, of eight: 5 + (12 - 8) / 8."""
+
+
+def of_four(said: dict[str, Any], **more: object) -> dict[str, Any]:
+    """Give out memory in two blocks of four tokens, of which the schedule needs three."""
+    rehashed(said, block_size=4)
+    said.update(more)
+    return said
+
+
+def priced_blocks() -> dict[str, Any]:
+    """Return a valid one of two blocks, with prices that tokens would not pay."""
+    return of_four(in_blocks(), upper=None, lower=PRICED)
 
 
 def segments(rows: list[Any], value: int = 12) -> Change:
@@ -300,6 +297,13 @@ TIMED: dict[str, tuple[Change, str]] = {
     ),
     "slower machines": (lambda c: c.update(slower=[]), "has the field slower: slower machines"),
     "weights too large": (lambda c: shares(c, weights=[64, 65], company=[]), "in 0 .. 64"),
+    **{
+        f"a wait of {wait}": (
+            lambda c, wait=wait: c["upper"]["waits"].append(wait),  # type: ignore[misc]
+            "must be [round, time, worker]",
+        )
+        for wait in ([0, 9], [0, 9, 2], [0, 9, -1], [0, 9, 0, 0])
+    },
     "lines unmixed": (
         lambda c: (
             c["clock"]["lines"].append({"round_ns": 0, "token_ns": 2}),
@@ -373,6 +377,7 @@ PAUSES: dict[str, tuple[Change, str]] = {
         for in_parts in (False, True)
     },
 }
+RUN = {"policy": "p", "outcome": "completed", "value": 5, "starts": [0, 0, 0]}
 BLOCKS: dict[str, tuple[Change, str]] = {
     "a better bound": (lambda c: c["lower"].update(value=6), "the proof gives 5"),
     "no blocks": (lambda c: c["instance"].pop("block_size"), "hash"),
@@ -381,10 +386,60 @@ BLOCKS: dict[str, tuple[Change, str]] = {
     "the first schema": (
         lambda c: c["instance"].update(schema="kvopt.instance/1"), "and the schema kvopt.instance/2"
     ),
+    "two blocks": (of_four, "upper: 3 blocks are held at one time, there are 2"),
+    "pauses in two blocks": (
+        lambda c: of_four(
+            c, scope="pauses", upper={"value": 5, "segments": [[[1, 2]], [[1, 2]], [[1, 1]]]}
+        ),
+        "3 blocks are held",
+    ),
+    "a run in two blocks": (lambda c: of_four(c, upper=None, policies=[RUN]), "'p': 3 blocks"),
+    "lost in two blocks": (
+        lambda c: of_four(
+            c, upper=None,
+            policies=[{**RUN, "value": 7, "starts": [0, 0, 2], "lost": [[2, 0, 1]]}],
+        ),
+        "cannot lose",
+    ),
+    "a request of two blocks": (
+        lambda c: rehashed(c, block_size=5, requests=[{"arrival": 0, "prompt": 0, "output": 6}]),
+        "instance: request 0 needs more than the memory, so none is feasible",
+    ),
+    "prices of too much": (
+        lambda c: of_four(c, upper=None, lower={**PRICED, "value": 7}), "the proof gives 6"
+    ),
+    "prices of tokens": (
+        lambda c: of_four(c, upper=None, lower={**PRICED, "relaxations": ["tokens"]}),
+        "the proof gives 5",
+    ),
+    "a price below 0": (
+        lambda c: of_four(c, upper=None, lower={"value": 5, "proof": prices_proof(8, 1, [-1])}),
+        "is negative",
+    ),
+    "prices of a part": (
+        lambda c: of_four(
+            c, upper=None,
+            lower={
+                "value": 5,
+                "proof": {"kind": "split", "parts": [{"from": 0, "proof": PRICED["proof"]}]},
+            },
+        ),
+        "need the relaxation tokens",
+    ),
+    "no word of tokens": (
+        lambda c: of_four(c, upper=None)["lower"].pop("relaxations"),
+        "volume of this problem need the relaxation tokens",
+    ),
+    "no word of tokens in a fleet": (
+        lambda c: (of_four(c, upper=None)["lower"].pop("relaxations"), rehashed(c, workers=2)),
+        "volume of this problem need the relaxation tokens",
+    ),
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("base", [fleet_certificate, in_seconds, in_time, paused, in_blocks])
+@pytest.mark.parametrize(
+    "base", [fleet_certificate, in_seconds, in_time, paused, in_blocks, priced_blocks]
+)
 def test_what_is_changed_below_is_valid_and_true(
     base: Callable[[], dict[str, Any]], tmp_path: Path
 ) -> None:
@@ -471,6 +526,19 @@ def test_a_report_says_what_its_claims_cover() -> None:
 def covered(content: dict[str, Any]) -> bool:
     """Whether a report has the line of what is covered."""
     return any(line.startswith("covered: ") for line in report_on(content))
+
+
+@pytest.mark.parametrize("scope", ["runs", "pauses"])
+def test_a_report_says_that_it_counts_blocks(scope: str) -> None:
+    rows = [Request(0, 3, 9), Request(1, 2, 7), Request(2, 5, 4)]
+    with few_steps(300):
+        made = certify(
+            Instance(20, rows, block_size=4), ["vllm-fcfs", "svf"], scope=scope, time_limit=4
+        )
+    text = verified(made)
+    assert "memory in 5 whole blocks of 4 tokens" in text
+    assert known(made.lower_bound) <= known(made.objective)
+    assert scope == "runs" or "prices of whole blocks" in text
 
 
 def test_a_search_that_is_too_long_leaves_what_is_known() -> None:

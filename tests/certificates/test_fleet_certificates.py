@@ -86,14 +86,6 @@ def test_a_search_speaks_of_one_worker(tmp_path: Path) -> None:
     assert "a search is of one worker" in verdict.lines[-1]
 
 
-@pytest.mark.parametrize("wait", [[0, 9], [0, 9, 2], [0, 9, -1], [0, 9, 0, 0]])
-def test_a_wait_names_a_worker(tmp_path: Path, wait: list[int]) -> None:
-    _, content = written(tmp_path, certify(FLEET, clock=CLOCKS["seconds"]))
-    content["upper"].setdefault("waits", []).append(wait)
-    verdict = judged(tmp_path / "c.json", content)
-    assert "must be [round, time, worker]" in verdict.lines[-1]
-
-
 def test_no_value_or_start_can_be_changed(valid: dict[str, Any], tmp_path: Path) -> None:
     """In seconds a start may move within rounds that are not there: only values are looked at."""
     looked_at = ("value", "starts") if valid["clock"] == "rounds" else ("value",)

@@ -7,8 +7,6 @@ import json
 import lzma
 import random
 import resource
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -20,6 +18,7 @@ from certificates import (
     Place,
     certificate,
     changed,
+    claiming,
     judged,
     numbers_in,
     prices_proof,
@@ -28,14 +27,14 @@ from certificates import (
 from claims import Problem as Claims
 from claims import untrue
 from effort import many
+from interpreters import python
 from known import known
 from strategies import random_instances
 
 from kvopt import BatchTime, Line, bound, certify, generate
-from kvopt.certificates.files import certificate_text, proof_to_json
+from kvopt.certificates.files import certificate_text
 from kvopt.problem.clocks import Seconds
 from kvopt.problem.instance import Instance
-from kvopt.problem.instance_files import instance_to_json
 from kvopt.problem.requests import Prediction, Request
 from kvopt.verify import verify
 from kvopt.verify.work import Unreadable
@@ -324,15 +323,7 @@ class TestHostile:
         source = random.Random(8)
         instance = Instance(4000, [Request(0, s, 40) for s in range(1, 3000)])
         prices = prices_proof(10**6, 1, [source.randint(0, 10**4) for _ in range(20_000)])
-        content = {
-            "schema": "kvopt.certificate/4",
-            "clock": "rounds",
-            "scope": "runs",
-            "instance": instance_to_json(instance),
-            "hash": instance.hash,
-            "upper": None,
-            "lower": {"value": 0, "proof": prices},
-        }
+        content = claiming(instance, lower={"value": 0, "proof": prices})
         monkeypatch.setattr("kvopt.verify.work.STEPS", 4_000_000)
         verdict = judged(tmp_path / "c", content)
         assert verdict.exit_status == 2
@@ -345,7 +336,7 @@ class TestHostile:
         instance = generate("conversation", 2000, memory=16_492)
         found = bound(instance, "lagrangian", time_limit=1)
         monkeypatch.setattr("kvopt.verify.work.STEPS", 4000 * len(instance))
-        assert proved(instance, proof_to_json(known(found.checked).proof)) == found.value
+        assert proved(instance, known(found.checked).proof) == found.value
 
     @pytest.mark.slow
     @pytest.mark.parametrize("name", ["nested", "parts", "long"])
@@ -353,14 +344,8 @@ class TestHostile:
         path = tmp_path / "c"
         path.write_text({"nested": "[", "parts": "{},", "long": "9"}[name] * 29_000_000)
         limit = 800_000_000
-        done = subprocess.run(
-            [sys.executable, "-m", "kvopt.verify", str(path)],
-            cwd=Path(__file__).parents[2],
-            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (limit, limit)),
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        limits = resource.RLIMIT_AS, (limit, limit)
+        done = python("-m", "kvopt.verify", path, preexec_fn=lambda: resource.setrlimit(*limits))
         assert done.returncode == 2
         assert done.stdout.startswith("UNREADABLE")
         assert not done.stderr

@@ -8,11 +8,11 @@ import random
 import re
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from certificates import EC1, certificate, paused_certificate, prices_proof, with_slo
+from interpreters import python
 
 PROOFS = Path(__file__).parents[2] / "proofs"
 SOURCES = sorted(PROOFS.glob("*.v"))
@@ -45,8 +45,7 @@ def test_what_the_checker_rests_on_prints_its_assumptions() -> None:
 
 
 def check(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, PROOFS / "check.py", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
+    return python(PROOFS / "check.py", *arguments)
 
 
 def test_it_says_how_to_build_what_is_not_there(tmp_path: Path) -> None:

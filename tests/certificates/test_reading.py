@@ -10,9 +10,7 @@ import pytest
 
 from kvopt import (
     FalseClaim,
-    Instance,
     InvalidInput,
-    Request,
     certify,
     generate,
     read_certificate,
@@ -21,13 +19,6 @@ from kvopt import (
 from kvopt.incumbent.proofs import CheckedBound, ConfigurationProof, StatePrices
 
 SMALL = generate("arrival-1", n=6, seed=3)
-
-
-def test_what_a_file_does_not_say_stays_unknown(tmp_path: Path) -> None:
-    instance = Instance(9, [Request(0, 1, o) for o in (7, 7, 7)])
-    write_certificate(certify(instance, ["alpha-protect:alpha=0.1"]), tmp_path / "c.json")
-    (judged,) = read_certificate(tmp_path / "c.json").runs
-    assert (judged.outcome, judged.objective, judged.evictions) == ("livelock", None, None)
 
 
 def test_how_large_a_search_is_comes_back(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+from certificates import claiming
 from effort import many
 from known import known
 
@@ -27,7 +28,6 @@ from kvopt import (
 from kvopt.certificates.files import read_certificate, run_from_json, run_to_json
 from kvopt.errors import InvalidInput
 from kvopt.problem.clocks import Seconds
-from kvopt.problem.instance_files import instance_to_json
 from kvopt.problem.problem import Problem
 from kvopt.timetable.runs import PolicyRun
 from kvopt.timetable.work import Chunks
@@ -103,15 +103,9 @@ def _router(instance: Instance) -> str:
 
 def refusal(instance: Instance, made: PolicyRun, claim: dict[str, Any]) -> str:
     """Return why the checker refuses a certificate with this run alone, empty if it does not."""
-    model = made.clock.model
-    assert model is not None
-    certificate = {
-        "schema": "kvopt.certificate/4", "clock": model.to_json(), "hash": instance.hash,
-        "scope": "sharing+" * ("prefix" in instance.extras) + "pauses+chunks",
-        "upper": None, "lower": None, "policies": [claim],
-        "instance": instance_to_json(instance),
-    }  # fmt: skip
-    work = Work()
+    scope = "sharing+" * ("prefix" in instance.extras) + "pauses+chunks"
+    clock, work = known(made.clock.model).to_json(), Work()
+    certificate = claiming(instance, clock=clock, scope=scope, policies=[claim])
     try:
         report_on(certificate_of(json.dumps(certificate), work), work)
     except (Invalid, Unreadable) as error:

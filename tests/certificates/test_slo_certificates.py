@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from certificates import judged, verified
 
 from kvopt import (
     BatchTime,
@@ -19,9 +20,9 @@ from kvopt import (
     Request,
     certify,
     read_certificate,
-    verify,
     write_certificate,
 )
+from kvopt.certificates.files import certificate_text
 from kvopt.incumbent.certificate import Certificate
 from kvopt.problem.clocks import Clock, Rounds, Seconds
 from kvopt.search import attaining
@@ -53,16 +54,10 @@ def test_json_has_the_ceiling_at_the_top_and_counts_of_policies() -> None:
     said = made(Rounds(), "e2e=6").to_json()
     assert (said["ceiling"], said["slo"], said["sure_misses"]) == (2, "e2e=6", 0)
     assert [policy["attained"] for policy in said["policies"]] == [2, 2]
-    plain = certify(INSTANCE, ["svf"], time_limit=1).to_json()
-    assert "ceiling" not in plain
-    assert "attained" not in plain["policies"][0]
-
-
-def test_without_a_service_level_a_file_is_as_before(tmp_path: Path) -> None:
-    plain = Instance(9, [Request(0, 2, 3), Request(0, 1, 6)])
-    write_certificate(certify(plain, ["svf"], time_limit=1), tmp_path / "c.json")
-    said = json.loads((tmp_path / "c.json").read_text())
-    assert "slo" not in said
+    plain = certify(INSTANCE, ["svf"], time_limit=1)
+    assert "ceiling" not in plain.to_json()
+    assert "attained" not in plain.to_json()["policies"][0]
+    assert "slo" not in json.loads(certificate_text(plain))
 
 
 Change = Callable[[Any], object]
@@ -79,6 +74,8 @@ CHANGES: dict[str, Change] = {
     "more of the best": lambda c: c["best"].update(attained=c["best"]["attained"] + 1),
     "a value of the best": lambda c: c["best"].update(value=c["best"]["value"] - 1),
     "a start too few": lambda c: c["best"]["starts"].pop(),
+    "a worker too few": lambda c: c["best"].update(workers=c["best"].get("workers", [0])[1:]),
+    "a worker too many": lambda c: c["best"].update(workers=[2, *c["best"].get("workers", [])[1:]]),
     "an early start": lambda c: c["best"]["starts"].__setitem__(0, -1),
     "a negative price": lambda c: c["proof"]["numerators"].__setitem__(0, -1),
     "a free time": lambda c: c["proof"].update(numerators=[0] * len(c["proof"]["numerators"])),
@@ -94,13 +91,12 @@ CHANGES: dict[str, Change] = {
     params=[(clock, instance) for instance in (INSTANCE, FLEET) for clock in CLOCKS],
     ids=["rounds", "seconds", "fleet-rounds", "fleet-seconds"],
 )
-def text(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> str:
+def text(request: pytest.FixtureRequest) -> str:
     """Return a certificate whose service level a request more cannot attain."""
-    path = tmp_path_factory.mktemp("slo") / "c.json"
     clock, instance = request.param
-    write_certificate(made(clock, slo_of(clock), instance), path)
-    assert verify(path).valid, verify(path).lines
-    return path.read_text()
+    found = made(clock, slo_of(clock), instance)
+    verified(found)
+    return certificate_text(found)
 
 
 @pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES.keys())
@@ -108,53 +104,34 @@ def test_a_false_claim_is_found(change: Change, text: str, tmp_path: Path) -> No
     said = json.loads(text)
     change(said["slo"])
     path = tmp_path / "c.json"
-    path.write_text(json.dumps(said))
-    verdict = verify(path)
+    verdict = judged(path, said)
     assert not verdict.valid
     assert verdict.readable
     with pytest.raises(InvalidInput):
         read_certificate(path)
 
 
-@pytest.mark.parametrize("change", [lambda on: on.pop(), lambda on: on.__setitem__(0, 2)])
-@pytest.mark.parametrize("clock", CLOCKS, ids=["rounds", "seconds"])
-def test_workers_of_the_best_are_checked(change: Change, clock: Clock, tmp_path: Path) -> None:
-    path = tmp_path / "c.json"
-    write_certificate(made(clock, slo_of(clock), FLEET), path)
-    said = json.loads(path.read_text())
-    change(said["slo"]["best"]["workers"])
-    path.write_text(json.dumps(said))
-    verdict = verify(path)
-    assert (verdict.valid, verdict.readable) == (False, True)
-    assert "one of 2 workers" in verdict.lines[-1]
+OTHERS: dict[str, tuple[Change, str]] = {
+    "no line": (
+        lambda c: c["slo"]["proof"].update(lines=[7] if c["clock"] == "rounds" else []), "INVALID"
+    ),
+    "a line of none": (lambda c: c["slo"]["proof"].update(lines=[7]), "INVALID"),
+    "lines unmixed": (
+        lambda c: (c["slo"]["proof"].update(lines=[0, 1]), c.update(scope="chunks")), "INVALID"
+    ),
+    "the first schema": (lambda c: c.update(schema=c["schema"][:-1] + "1"), "UNREADABLE"),
+    "a longer limit": (lambda c: c["instance"]["requests"][0].update(e2e=99), "hash"),
+    "a limit of nothing": (
+        lambda c: c["instance"]["requests"][0].update(e2e=0), "a limit of a service level is"
+    ),
+}  # fmt: skip
 
 
-@pytest.mark.parametrize("lines", [[], [7], [0, 1]])
-def test_lines_that_a_proof_may_not_use(text: str, lines: list[int], tmp_path: Path) -> None:
-    said = json.loads(text)
-    said["slo"]["proof"]["lines"] = lines
-    said["scope"] = "chunks"
-    if said["clock"] == "rounds" and not lines:
-        return
-    (tmp_path / "c.json").write_text(json.dumps(said))
-    assert not verify(tmp_path / "c.json").valid
-
-
-def test_a_level_in_a_first_schema_is_unreadable(text: str, tmp_path: Path) -> None:
-    said = json.loads(text)
-    said["schema"] = said["schema"][:-1] + "1"
-    (tmp_path / "c.json").write_text(json.dumps(said))
-    assert verify(tmp_path / "c.json").exit_status == 2
-
-
-def test_a_level_of_a_request_is_part_of_the_problem(text: str, tmp_path: Path) -> None:
-    said = json.loads(text)
-    said["instance"]["requests"][0]["e2e"] = 99
-    (tmp_path / "c.json").write_text(json.dumps(said))
-    assert "hash" in verify(tmp_path / "c.json").lines[-1]
-    said["instance"]["requests"][0]["e2e"] = 0
-    (tmp_path / "c.json").write_text(json.dumps(said))
-    assert "a limit of a service level is" in verify(tmp_path / "c.json").lines[-1]
+@pytest.mark.parametrize("name", OTHERS)
+def test_what_does_not_go_with_a_level_is_found(name: str, text: str, tmp_path: Path) -> None:
+    said, (change, words) = json.loads(text), OTHERS[name]
+    change(said)
+    assert words in judged(tmp_path / "c.json", said).lines[-1]
 
 
 def test_a_failure_is_a_note_and_both_sides_are_kept(

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import random
-from pathlib import Path
 
 import pytest
+from certificates import verified
 from known import known
 
-from kvopt import Instance, Request, bound, certify, solve, verify
-from kvopt.certificates import write_certificate
+from kvopt import Instance, Request, bound, certify, solve
 from kvopt.incumbent.proofs import ConfigurationProof, PriceProof, SplitProof
 from kvopt.search import stages
 
@@ -32,7 +31,7 @@ def unsearched(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("unsearched")
-def test_a_solvers_word_is_told_of_and_not_certified(tmp_path: Path) -> None:
+def test_a_solvers_word_is_told_of_and_not_certified() -> None:
     instance = with_many_configurations(7)
     found = certify(instance, time_limit=20)
     assert found.objective == solve(instance, "cpsat", time_limit=60).lower_bound
@@ -41,12 +40,11 @@ def test_a_solvers_word_is_told_of_and_not_certified(tmp_path: Path) -> None:
     assert any(f"claims that no schedule is below {found.objective:,}" in n for n in found.notes)
     assert found.provenance["stop_reason"] == "no-engine"
     assert found.provenance["bounded_by"] in ("lp", "lagrangian")
-    write_certificate(found, tmp_path / "c")
-    assert verify(tmp_path / "c").valid
+    verified(found)
 
 
 @pytest.mark.usefixtures("processor_clock", "unsearched")
-def test_each_part_keeps_the_best_proof_of_all_stages(tmp_path: Path) -> None:
+def test_each_part_keeps_the_best_proof_of_all_stages() -> None:
     """Prices come from the first stage, where they are needed, configurations from the second."""
     large, source = with_many_configurations(7), random.Random(2)
     drawn = [(source.randrange(6000, 14_000), source.randrange(3, 9)) for _ in range(7)]
@@ -62,5 +60,4 @@ def test_each_part_keeps_the_best_proof_of_all_stages(tmp_path: Path) -> None:
     assert at_first is not None
     optimum = known(solve(small, "cpsat", time_limit=60).objective)
     assert at_first + known(quickly) < found.lower.value <= at_first + optimum
-    write_certificate(found, tmp_path / "c")
-    assert verify(tmp_path / "c").valid
+    verified(found)

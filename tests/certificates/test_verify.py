@@ -8,7 +8,6 @@ import math
 import os
 import random
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +20,9 @@ from certificates import (
     proved,
     random_proof,
 )
+from commands import written
 from effort import many
+from interpreters import ROOT, python
 from price_oracle import bound_of
 from strategies import instance_of, plain, random_instances
 
@@ -31,8 +32,6 @@ from kvopt.problem.instance import Instance
 from kvopt.problem.instance_files import instance_from_json
 from kvopt.problem.requests import Request
 from kvopt.verify import verify
-
-HERE = Path(__file__).parents[2]
 
 
 class TestPriceBounds:
@@ -167,7 +166,7 @@ class TestReport:
         assert "a schedule of total latency 3 is optimal" in text
 
     def test_the_example_of_the_documentation_is_valid(self, tmp_path: Path) -> None:
-        page = (HERE / "docs" / "certificates.md").read_text(encoding="utf-8")
+        page = (ROOT / "docs" / "certificates.md").read_text(encoding="utf-8")
         content = json.loads(page.partition("```json\n")[2].partition("```")[0])
         content["hash"] = instance_from_json(content["instance"]).hash
         assert judged(tmp_path / "c", content).valid
@@ -240,7 +239,7 @@ class TestIndependence:
     def test_one_file_alone_is_enough(self, tmp_path: Path) -> None:
         copy = tmp_path / "verify.pyz"
         made = [f"OUT={copy}", f"PYZ={tmp_path / 'pyz'}"]
-        subprocess.run(["make", "-s", *made, "verify.pyz"], cwd=HERE, check=True)
+        subprocess.run(["make", "-s", *made, "verify.pyz"], cwd=ROOT, check=True)
         path = tmp_path / "c.json"
         (tmp_path / "json.py").write_text("raise SystemExit('not the standard library')")
         disturbed = {**os.environ, "PYTHONPATH": str(tmp_path)}
@@ -251,15 +250,12 @@ class TestIndependence:
         ):
             path.write_text(json.dumps(content))
             # -I -S: no site packages, no working directory, no environment.
-            command = [sys.executable, "-I", "-S", str(copy), str(path)]
-            done = subprocess.run(
-                command, capture_output=True, text=True, check=False, env=disturbed
-            )
+            done = python("-I", "-S", copy, path, env=disturbed)
             assert (done.returncode, done.stderr) == (status, "")
             assert done.stdout.splitlines() == list(verify(path).lines)
 
     def test_it_is_written_for_python_3_9(self) -> None:
-        files = [*(HERE / "kvopt" / "verify").glob("*.py")]
+        files = [*(ROOT / "kvopt" / "verify").glob("*.py")]
         assert len(files) > 10
         for path in files:
             text = path.read_text(encoding="utf-8")
@@ -269,25 +265,19 @@ class TestIndependence:
     @pytest.mark.parametrize("release", [(3, 7, 16), (3, 8, 18)])
     def test_older_releases_are_refused_in_a_line(self, release: tuple[int, ...]) -> None:
         """They can read the guard, and nothing that they cannot load comes before it."""
-        text = (HERE / "kvopt" / "verify" / "__init__.py").read_text(encoding="utf-8")
+        text = (ROOT / "kvopt" / "verify" / "__init__.py").read_text(encoding="utf-8")
         ast.parse(text, feature_version=(3, 7))
         code = f"import runpy, sys; sys.version_info = {release}; runpy.run_module('kvopt.verify')"
-        done = subprocess.run(
-            [sys.executable, "-c", code], cwd=HERE, capture_output=True, text=True, check=False
-        )
+        done = python("-c", code)
         said = f"kvopt.verify needs Python 3.9 or later, this is 3.{release[1]}\n"
         assert (done.returncode, done.stdout, done.stderr) == (2, "", said)
 
     def test_python_m(self, tmp_path: Path) -> None:
-        path = tmp_path / "c.json"
-        path.write_text(json.dumps(certificate(EC1, random.Random(2))))
-        command = [sys.executable, "-m", "kvopt.verify"]
-        done = subprocess.run(
-            [*command, str(path)], cwd=HERE, capture_output=True, text=True, check=False
-        )
+        path = written(tmp_path / "c.json", json.dumps(certificate(EC1, random.Random(2))))
+        done = python("-m", "kvopt.verify", path)
         assert done.returncode == 0
         assert done.stdout.endswith("VALID\n")
-        none = subprocess.run(command, cwd=HERE, capture_output=True, text=True, check=False)
+        none = python("-m", "kvopt.verify")
         assert none.returncode == 2
         assert "usage" in none.stderr
 
@@ -299,11 +289,10 @@ class TestIndependence:
         ],
     )
     def test_module_and_function_share_a_name(self, tmp_path: Path, code: str) -> None:
-        path = tmp_path / "c.json"
-        path.write_text(json.dumps(certificate(EC1, random.Random(2))))
+        path = written(tmp_path / "c.json", json.dumps(certificate(EC1, random.Random(2))))
         check = "; assert v.valid and m.Verdict and m.verify and m({path!r}).valid"
         script = (code + check).format(path=str(path))
-        subprocess.run([sys.executable, "-c", script], cwd=HERE, check=True)
+        python("-c", script, check=True)
 
     def test_it_can_be_called_here_too(self, tmp_path: Path) -> None:
         called: Any = checker  # a module that is callable is beyond what types can say

@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from certificates import judged, prices_proof
-from commands import Run
+from certificates import claiming, judged, prices_proof
+from commands import Run, written
+from interpreters import ROOT, python
 
 import kvopt
 import kvopt.verify as checker
@@ -21,14 +22,11 @@ from kvopt import BatchTime, Line
 from kvopt.certificates.files import write_certificate
 from kvopt.incumbent.proofs import ConfigurationProof
 from kvopt.problem.clocks import Seconds
-from kvopt.problem.instance_files import instance_from_json
 from kvopt.verify import apart, verify
 from kvopt.verify import work as budget
 from kvopt.verify.problem import Problem, Request
 from kvopt.verify.proofs import value_of_proof
 from kvopt.verify.work import MOST_STATED, Work
-
-HERE = Path(__file__).parents[2]
 
 
 def rows(*triples: tuple[int, int, int]) -> list[dict[str, int]]:
@@ -40,16 +38,7 @@ def claimed(
 ) -> dict[str, Any]:
     """Return a certificate of nothing but a lower bound."""
     instance = {"schema": "kvopt.instance/1", "memory": memory, "requests": requests}
-    return {
-        "schema": "kvopt.certificate/4",
-        "clock": "rounds",
-        "scope": "runs",
-        "instance": instance,
-        "hash": instance_from_json(instance).hash,
-        "upper": None,
-        "lower": {"value": value, "proof": proof},
-        **more,
-    }
+    return claiming(instance, **{"lower": {"value": value, "proof": proof}, **more})
 
 
 def a_long_output() -> dict[str, Any]:
@@ -166,18 +155,14 @@ class TestSmallFiles:
     def test_refused_in_little_room(
         self, tmp_path: Path, made: Any, status: int, words: str
     ) -> None:
-        path = tmp_path / "c.json"
-        path.write_text(json.dumps(made()))
+        path = written(tmp_path / "c.json", json.dumps(made()))
         code = (
             "import re, sys, kvopt.verify as v, kvopt.verify.work as w; w.STEPS //= 2;"
             "r = v.verify(sys.argv[1]);"
             "most = re.search(r'VmHWM:\\s+(\\d+)', open('/proc/self/status').read())[1];"
             "print(most, r.exit_status, r.lines[-1])"
         )
-        command = [sys.executable, "-c", code, str(path)]
-        done = subprocess.run(
-            command, cwd=HERE, capture_output=True, text=True, check=True, preexec_fn=twenty_seconds
-        )
+        done = python("-c", code, path, check=True, preexec_fn=twenty_seconds)
         kilobytes, found, last = done.stdout.split(" ", 2)
         assert int(found) == status, last
         assert words in last
@@ -208,8 +193,7 @@ class TestMemory:
     def test_a_table_that_the_system_refuses(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run, module: str
     ) -> None:
-        path = tmp_path / "c.json"
-        path.write_text(json.dumps({**a_long_gap(), "budget": 20}))
+        path = written(tmp_path / "c.json", json.dumps({**a_long_gap(), "budget": 20}))
         small = "import kvopt.verify.apart as a; a._FILE, a.BYTES = 10**8, 0\n"
         before, call, after = apart._CODE.partition("apart.answer")
         monkeypatch.setattr(apart, "_CODE", f"{before}{small}{call}{after}")
@@ -298,11 +282,10 @@ class TestBudget:
     @pytest.mark.slow
     @pytest.mark.parametrize("module", ["kvopt", "kvopt.verify"])
     def test_it_may_be_interrupted(self, tmp_path: Path, module: str) -> None:
-        path = tmp_path / "c.json"
-        path.write_text(json.dumps(a_long_output()))
+        path = written(tmp_path / "c.json", json.dumps(a_long_output()))
         command = [sys.executable, "-m", module, *["verify"] * (module == "kvopt"), str(path)]
         with subprocess.Popen(
-            [*command, "--budget", "1000"], cwd=HERE, stderr=subprocess.PIPE, text=True
+            [*command, "--budget", "1000"], cwd=ROOT, stderr=subprocess.PIPE, text=True
         ) as child:
             assert child.stderr is not None
             assert "checking, 0% of at most about 500 min" in child.stderr.readline()
@@ -323,8 +306,7 @@ class TestBudget:
     )
     def test_bad_arguments(self, arguments: list[str], tmp_path: Path, run: Run) -> None:
         (tmp_path / "c").write_text(json.dumps(claimed(9, rows((0, 1, 2)), {"kind": "volume"})))
-        command = [sys.executable, "-m", "kvopt.verify", str(tmp_path / "c"), *arguments]
-        done = subprocess.run(command, cwd=HERE, capture_output=True, text=True, check=False)
+        done = python("-m", "kvopt.verify", tmp_path / "c", *arguments)
         assert done.returncode == 2
         assert not done.stdout
         assert done.stderr.splitlines()[-1].startswith("python -m kvopt.verify: error: ")
@@ -334,11 +316,9 @@ class TestBudget:
         assert err
 
     def test_good_arguments(self, tmp_path: Path, run: Run) -> None:
-        path = tmp_path / "c"
-        path.write_text(json.dumps(claimed(9, rows((0, 1, 2)), {"kind": "volume"})))
+        path = written(tmp_path / "c", json.dumps(claimed(9, rows((0, 1, 2)), {"kind": "volume"})))
         assert run("verify", path, "--budget", "2.5")[0] == 0
-        command = [sys.executable, "-m", "kvopt.verify", "--budget", "3", str(path)]
-        assert subprocess.run(command, cwd=HERE, capture_output=True, check=False).returncode == 0
+        assert python("-m", "kvopt.verify", "--budget", "3", path).returncode == 0
 
 
 @pytest.mark.usefixtures("processor_clock")

@@ -32,8 +32,7 @@ def test_check_counts_blocks(run: Run, pair: Path, tmp_path: Path) -> None:
 
 
 def test_run_and_bound_take_a_block_size(run: Run, pair: Path) -> None:
-    code, out, _ = run("run", pair, "--block-size", "4", "-P", "vllm-fcfs", "-P", "fcfs", "--json")
-    assert code == 0
+    out = run.done("run", pair, "--block-size", "4", "-P", "vllm-fcfs", "-P", "fcfs", "--json")[0]
     assert [row["objective"] for row in json.loads(out)["policies"]] == [7, 7]
     code, out, err = run("bound", pair, "--block-size", "4", "--method", "volume")
     assert (code, "memory in 2 whole blocks of 4 tokens" in err) == (0, True)
@@ -46,8 +45,10 @@ def test_a_recorded_run_is_judged_in_blocks_when_asked(run: Run, tmp_path: Path)
     write_run(RecordedRun("vllm", Schedule(PAIR, segments=segments), 4), record)
     assert run("certify", "--run", record, "-t", "1", "-o", cert)[0] == 0
     assert "block_size" not in json.loads(cert.read_text())["instance"]
-    code, _, err = run("certify", "--run", record, "--block-size", "4", "-t", "1", "-o", cert)
-    assert (code, "memory in 2 whole blocks of 4 tokens" in err) == (0, True)
+    assert (
+        "memory in 2 whole blocks of 4 tokens"
+        in run.done("certify", "--run", record, "--block-size", "4", "-t", "1", "-o", cert)[1]
+    )
     assert json.loads(cert.read_text())["instance"]["block_size"] == 4
 
 
@@ -64,12 +65,10 @@ def file(tmp_path: Path) -> Path:
 
 def test_the_ceiling_is_printed_and_verified(run: Run, file: Path) -> None:
     cert = file.with_name("c.json")
-    code, out, _ = run("certify", file, "-P", "svf", "--slo", "e2e=3", "-t", "20", "-o", cert)
-    assert code == 0
+    out = run.done("certify", file, "-P", "svf", "--slo", "e2e=3", "-t", "20", "-o", cert)[0]
     assert "e2e=3: at most 2 of 3 requests attain it, best known 2; 1 cannot" in out
     assert out.splitlines()[1].split()[:3] == ["policy", "in", "time"]
-    code, out, _ = run("verify", cert)
-    assert code == 0
+    out = run.done("verify", cert)[0]
     assert "at most 2 of 3 requests can attain e2e=3" in out
 
 
@@ -83,9 +82,7 @@ def test_every_command_says_how_many_attain(run: Run, file: Path) -> None:
     _, out, _ = run("run", file, "-P", "slo", *slo[:-2])
     assert out.splitlines()[0].split()[:4] == ["policy", "in", "time", "99%"]
     assert out.splitlines()[1].split()[:3] == ["slo", "2", "no"]
-    assert json.loads(run("bound", file, *slo, "--json")[1])["ceiling"] == 2
-    code, _, err = run("run", file, "-P", "slo", "--attain", "99%")
-    assert (code, "--attain: goes with --slo" in err) == (2, True)
+    assert run.json("bound", file, *slo)["ceiling"] == 2
 
 
 def test_json(run: Run, file: Path) -> None:

@@ -141,3 +141,33 @@ def test_servers_of_a_fleet_run_and_write_their_segments(run: Run, tmp_path: Pat
     code, out, _ = run("check", instance, schedule, "--workers", "2")
     assert code == 0
     assert f"total latency {made['objective']:,}" in out
+
+
+def test_over_time(run: Run, ec1: Path, tmp_path: Path) -> None:
+    out = tmp_path / "day"
+    aim = ("--attain", "75%", "--slo", "e2e=4")
+    args = ("fleet", ec1, "--every", "20", *aim, "--out", out, *QUICK)
+    code, printed, err = run(*args)
+    answer, heads, row, sums, last = printed.splitlines()
+    assert code == 0
+    assert answer.startswith("Any covered scheduler needs at least 20 machine rounds for 75% with")
+    assert heads.split()[:5] == ["from", "round", "arrivals", "formula", "proved"]
+    assert row.split()[:2] == ["0", "4"]
+    assert sums.split()[:2] == ["machine", "rounds"]
+    assert last.split()[0] == "sum"
+    assert "covered:" in err
+    assert {path.name for path in out.iterdir()} >= {"every.json", "every.svg", "every.png"}
+    said = json.loads((out / "every.json").read_text())
+    assert said["answer"] == answer
+    assert json.loads(run(*args, "--json")[1]) == said
+
+
+def test_over_time_refuses_other_aims(run: Run, ec1: Path) -> None:
+    aim = ("--attain", "75%", "--slo", "e2e=4")
+    for more in (("--target", "mean=3"), ("--match", "fcfs"), ("--counts", "2", *aim), ()):
+        code, _, err = run("fleet", ec1, "--every", "20", *more)
+        assert code == 2
+        assert "--every needs --attain 99% with --slo" in err
+    code, _, err = run("fleet", ec1, "--start-up", "2", *aim)
+    assert code == 2
+    assert "goes with --every" in err

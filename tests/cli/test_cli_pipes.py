@@ -18,6 +18,7 @@ from typing import Any
 
 import pytest
 from commands import EC1, Run
+from known import known
 
 import kvopt
 
@@ -124,8 +125,7 @@ class TestStandardInput:
         self, run: Run, monkeypatch: pytest.MonkeyPatch, text: str | bytes, said: str
     ) -> None:
         given(monkeypatch, text)
-        code, out, err = run("bound", "-")
-        assert (code, out) == (2, "")
+        err = run.refused("bound", "-")
         assert err.startswith(f"kvopt: <stdin>: {said}")
         assert len(err.splitlines()) == 1
 
@@ -158,8 +158,7 @@ class TestStandardInput:
         assert run(*verbs, SAMPLES / str(name), *options, "-o", target)[0] == 0
         wanted = target.read_text()
         given(monkeypatch, gzip.compress(content) if packed else content)
-        code, _, err = run(*verbs, "-", *options, "-o", target)
-        assert code == 0, err
+        run.done(*verbs, "-", *options, "-o", target)
         unnamed = [json.loads(text) for text in (wanted, target.read_text())]
         for each in unnamed:
             for place in (each, each.get("instance", {})):
@@ -199,8 +198,7 @@ class TestOtherMemory:
         schedule.write_text('{"schema": "kvopt.schedule/1", "starts": [0, 0, 0, 0]}')
         words = {"FILE": ec1, "SCHEDULE": schedule}
         arguments = [words.get(w, w.replace("OUT", str(tmp_path / "out"))) for w in command]
-        code, out, err = run(*arguments, "-m", 9)
-        assert code == 0, err
+        out, err = run.done(*arguments, "-m", 9)
         assert err.startswith(f"{ec1}: memory 9 instead of the file's 7\n")
         if command[0] in ("solve", "check"):
             assert "10" in out, "everything starts together in a larger cache"
@@ -241,10 +239,8 @@ def test_a_reader_that_leaves_is_no_error(
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=root,
         env={**os.environ, "PYTHONPATH": str(root)},
     ) as child:  # fmt: skip
-        assert child.stdout is not None
-        assert child.stderr is not None
-        child.stdout.close()
-        said = child.stderr.read()
+        known(child.stdout).close()
+        said = known(child.stderr).read()
     is_help = words[-1] == "--help"  # of which argparse says nothing
     assert child.returncode in (141, -signal.SIGPIPE, *([0] if is_help else []))
     assert said == ""

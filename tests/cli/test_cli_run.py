@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from commands import EC1, Run
+from interpreters import python
 from theirs import installed, policy_file
 
 from kvopt.simulate.policies.registry import policies
@@ -95,8 +96,8 @@ def test_ctrl_c_keeps_the_runs_that_are_done(tmp_path: Path, run: Run) -> None:
 def test_an_installed_package_brings_its_own_policies(ec1: Path, tmp_path: Path) -> None:
     """As `docs/policies.md` says: an entry point, and every command knows the name."""
     environment = installed(tmp_path, "longest-first", "return (-view.beliefs.output[i],)")
-    command = [sys.executable, "-m", "kvopt", "run", str(ec1), "-P", "longest-first", "--json"]
-    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=True)
+    command = ("-m", "kvopt", "run", ec1, "-P", "longest-first", "--json")
+    done = python(*command, env=environment, check=True)
     (row,) = json.loads(done.stdout)["policies"]
     assert (row["policy"], row["objective"]) == ("longest-first", 21)
 
@@ -128,8 +129,7 @@ def test_a_router_has_no_effect_on_a_single_machine(
     run: Run, ec1: Path, command: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(ec1.parent)
-    code, _, err = run(command[0], ec1, "-P", "fcfs", "--router", "random", *command[1:])
-    assert code == 0
+    err = run.done(command[0], ec1, "-P", "fcfs", "--router", "random", *command[1:])[1]
     assert "router random has no effect: there is one machine" in err
 
 

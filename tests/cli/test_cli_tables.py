@@ -56,8 +56,7 @@ def test_no_command_cuts_names_or_numbers(
 ) -> None:
     verb, *_ = command.split()
     written = ("-o", tmp_path / "some.cert.json") if verb == "certify" else ()
-    code, out, err = run(verb, named, *COMMANDS[command], *written)
-    assert code == 0, err
+    out, _ = run.done(verb, named, *COMMANDS[command], *written)
     monkeypatch.undo()
     whole = run(verb, named, *COMMANDS[command], *written)[1]
     assert "…" not in out
@@ -157,7 +156,6 @@ def test_a_true_terminal(named: Path) -> None:
 def test_names_are_no_emoji_codes(run: Run, tmp_path: Path) -> None:
     path = tmp_path / "a:x:b.json"
     path.write_text(json.dumps({**EC1, "name": "day:x:1"}))
-    code, out, _ = run("solve", path, "-o", tmp_path / "s:x:t.json")
-    assert code == 0
+    out = run.done("solve", path, "-o", tmp_path / "s:x:t.json")[0]
     assert "day:x:1" in out
     assert "a:x:b.json" in run("certify", path, "-P", "svf", "-o", tmp_path / "a:x:b.json")[2]

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 from commands import Run
 from doors import compiled_by
+from interpreters import python
 
 import kvopt
 from kvopt import warmup
@@ -69,10 +70,7 @@ def test_commands_compile_nothing_after_it(tmp_path: Path) -> None:
     cache, cold = tmp_path / "cache", {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
 
     def call(*arguments: str) -> str:
-        done = subprocess.run(
-            [*COMMAND, *arguments], env=cold, capture_output=True, text=True, check=True
-        )
-        return done.stdout
+        return python("-m", "kvopt", *arguments, env=cold, check=True).stdout
 
     assert json.loads(call("warmup", "--json"))["compiled"] > 0
     before = kept(cache)
@@ -106,7 +104,7 @@ def test_commands_compile_nothing_after_it(tmp_path: Path) -> None:
 def test_python_compiles_nothing_after_it(tmp_path: Path) -> None:
     """On both clocks, of all scopes and of fleets, for up to 60 requests."""
     cold = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
-    subprocess.run([*COMMAND, "warmup", "--json"], env=cold, stdout=-1, check=True)
+    python("-m", "kvopt", "warmup", "--json", env=cold, check=True)
     assert compiled_by(cold) == []
 
 

@@ -9,6 +9,7 @@ import threading
 from pathlib import Path
 
 import pytest
+from interpreters import python
 from strategies import instance_of
 
 from kvopt.errors import InvalidInput
@@ -184,7 +185,7 @@ def test_names_of_open_files(name: str, number: int | None) -> None:
 
 def test_standard_error_may_be_a_pipe() -> None:
     code = WRITE.format("/dev/fd/2")
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    done = python("-c", code, check=True)
     assert (done.stdout, done.stderr) == ("", "second\n")
 
 

@@ -159,8 +159,7 @@ def optimum_of_pyomo(model: pyo.ConcreteModel) -> int:
 
 
 def checked_value(schedule: Schedule | None, claimed: float) -> int:
-    assert schedule is not None
-    check = schedule.check()
+    check = known(schedule).check()
     assert check.feasible
     assert check.objective == round(claimed)
     return check.objective
@@ -204,8 +203,7 @@ def test_columns_of_a_schedule_and_back() -> None:
         values = np.zeros(model.num_columns)
         values[columns] = 1.0 - 1e-7  # solvers return such numbers for 1
         back = model.schedule_of(values)
-        assert back is not None
-        assert back.objective == schedule.objective
+        assert known(back).objective == schedule.objective
     assert model.columns_of(Schedule(instance, [10**9] * len(instance))) is None
     assert model.schedule_of(np.full(model.num_columns, 0.4)) is None
 

@@ -11,6 +11,7 @@ from brute_force import Server, optimum
 from effort import examples
 from hypothesis import given
 from hypothesis import strategies as st
+from strategies import batch_time, timed_instance
 
 from kvopt import (
     BatchTime,
@@ -49,7 +50,7 @@ def made_by_beams(instance: Instance, model: BatchTime, *lines: int, **options: 
 @examples(20)
 @given(
     lines=st.sampled_from([[(10, 0)], [(0, 3)], [(7, 1), (2, 3)]]),
-    costs=st.tuples(st.integers(0, 2), st.integers(0, 1)),
+    costs=st.tuples(st.integers(0, 1), st.integers(0, 2)),
     rows=st.lists(
         st.tuples(st.integers(0, 60), st.integers(0, 4), st.integers(1, 3)), min_size=2, max_size=3
     ),
@@ -57,12 +58,10 @@ def made_by_beams(instance: Instance, model: BatchTime, *lines: int, **options: 
 def test_a_beam_makes_runs_and_none_is_below_the_optimum(
     lines: list[tuple[int, int]], costs: tuple[int, int], rows: list[tuple[int, int, int]]
 ) -> None:
-    model = BatchTime([Line(*line) for line in lines], *costs)
-    requests = [Request(0, s, o, arrival_seconds=a / 10**9) for a, s, o in rows]
-    instance = Instance(8, requests)
-    found = made_by_beams(instance, model).objective
+    server = Server(lines, *costs)
+    found = made_by_beams(timed_instance(8, rows), batch_time(server)).objective
     assert found is not None
-    assert found >= optimum(8, rows, server=Server(lines, costs[1], costs[0]))
+    assert found >= optimum(8, rows, server=server)
 
 
 @pytest.mark.parametrize("arrivals", [False, True])

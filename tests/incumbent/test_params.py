@@ -7,13 +7,13 @@ import json
 import math
 import random
 import tomllib
-from collections.abc import Callable
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 import brute_force
 import pytest
+from commands import Run
 from effort import many
 from known import known
 from strategies import plain, random_instances
@@ -28,8 +28,6 @@ from kvopt.kernels.budget import Budget
 from kvopt.problem.instance_files import write_instance
 
 pytestmark = pytest.mark.usefixtures("processor_clock")
-
-Run = Callable[..., tuple[int, str, str]]
 
 
 def test_what_is_printed_reads_back() -> None:
@@ -135,12 +133,9 @@ def test_they_are_of_effect() -> None:
 
 class TestCommands:
     def test_info_prints_them(self, run: Run) -> None:
-        code, out, _ = run("info", "--params")
-        assert code == 0
+        out = run.done("info", "--params")[0]
         assert SolveParams.of(tomllib.loads(out)) == SolveParams()
-        assert json.loads(run("info", "--params", "--json")[1]) == json.loads(
-            json.dumps(SolveParams().tables())
-        )
+        assert run.json("info", "--params") == json.loads(json.dumps(SolveParams().tables()))
 
     @pytest.mark.parametrize("command", ["solve", "bound", "certify"])
     def test_commands_take_them(self, run: Run, tmp_path: Path, command: str) -> None:

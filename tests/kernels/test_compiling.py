@@ -20,6 +20,7 @@ from typing import Any
 import numba
 import numpy as np
 import pytest
+from interpreters import python
 from known import known
 from numba import int64
 
@@ -78,15 +79,7 @@ def answer(folder: Path, added: int | None = None) -> list[str]:
     if added is not None:
         (folder / "lower.py").write_text(LOWER.format(added), encoding="utf-8")
     command = "import upper; print(upper.twice(1), sum(upper.twice.stats.cache_hits.values()))"
-    found = subprocess.run(
-        [sys.executable, "-c", command],
-        cwd=folder,
-        env=cold(folder / "kept"),
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    return found.stdout.split()
+    return python("-c", command, cwd=folder, env=cold(folder / "kept"), check=True).stdout.split()
 
 
 @pytest.mark.slow
@@ -264,8 +257,8 @@ def test_a_full_disk_is_no_error() -> None:
 
 @pytest.mark.slow
 def test_a_first_use_keeps_its_limit(large: Path, tmp_path: Path) -> None:
-    command = [*COMMAND, "solve", str(large), "-t", "8", "--json"]
-    done = subprocess.run(command, env=cold(tmp_path), capture_output=True, text=True, check=True)
+    command = ("-m", "kvopt", "solve", large, "-t", "8", "--json")
+    done = python(*command, env=cold(tmp_path), check=True)
     found = json.loads(done.stdout)
     assert found["stop_reason"] == "time-limit"
     assert found["objective"] is not None
@@ -274,8 +267,8 @@ def test_a_first_use_keeps_its_limit(large: Path, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_python_says_what_takes_so_long(tmp_path: Path) -> None:
-    command = [sys.executable, "-c", f"import kvopt; kvopt.bound({str(TWELVE)!r}, time_limit=8)"]
-    done = subprocess.run(command, env=cold(tmp_path), capture_output=True, text=True, check=True)
+    code = f"import kvopt; kvopt.bound({str(TWELVE)!r}, time_limit=8)"
+    done = python("-c", code, env=cold(tmp_path), check=True)
     assert done.stderr == f"kvopt: {compiler.FIRST_USE}\n"
 
 
@@ -318,11 +311,8 @@ def found_by(folder: Path, home: Path) -> tuple[int, bool]:
     """Return what a process with this home finds on disk, and whether it kept what it compiled."""
     environment = {key: value for key, value in os.environ.items() if "CACHE" not in key}
     environment |= {"PYTHONPATH": str(folder / "lib"), "HOME": str(home)}
-    done = subprocess.run(
-        [sys.executable, "-c", SOME_CODE],
-        env=environment, cwd=folder, capture_output=True, text=True, check=True,
-        preexec_fn=keep_to_permissions,
-    )  # fmt: skip
+    options = {"env": environment, "cwd": folder, "preexec_fn": keep_to_permissions}
+    done = python("-c", SOME_CODE, check=True, **options)
     where, found, writable, kept = done.stdout.split()
     assert Path(where) == folder / "lib/kvopt/kernels/compiled.py"
     if writable == "True":

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from interpreters import python
 
 from kvopt import Instance, Request, Status, UnsupportedDependency, solve
 from kvopt.kernels.dependencies import refuse_known_bad, versions
@@ -32,9 +32,7 @@ for engine in ("highs", "cpsat", "pyomo"):
 def run_python(code: str, *paths: Path) -> subprocess.CompletedProcess[str]:
     """Run code in a fresh process, with some folders first on its path."""
     head = f"import sys; sys.path[:0] = {[str(path) for path in paths]}\n"
-    return subprocess.run(
-        [sys.executable, "-c", head + code], capture_output=True, text=True, check=False
-    )
+    return python("-c", head + code)
 
 
 @pytest.mark.parametrize("version", ["1.14.0", "1.14.1", "1.15.0", "1.16", "2.0.0"])

@@ -117,20 +117,6 @@ POLICIES = {
 }
 
 
-@pytest.mark.parametrize("mistake", POLICIES)
-def test_a_mistake_in_a_policy_is_one_line(
-    run: Run, ec1: Path, tmp_path: Path, mistake: str
-) -> None:
-    text, said = POLICIES[mistake]
-    if "learned" in mistake:  # asked only after evictions
-        text += "    def evict(self, view): return list(view.active)\n"
-    if "scope" in mistake:  # asked only where a bound has to cover it
-        return _one_line(
-            run, tmp_path, text, said, "certify", ec1, "-P", "mine", "-o", tmp_path / "c.json"
-        )
-    return _one_line(run, tmp_path, text, said, "run", ec1, "--policy", "mine")
-
-
 ROUTERS = {
     "text": ('"last"', "mine: choose returned 'last', and must return int"),
     "beyond": ("2", "router mine: chose 2, workers are 0 .. 1"),
@@ -138,44 +124,24 @@ ROUTERS = {
 }
 
 
-@pytest.mark.parametrize("mistake", ROUTERS)
-def test_a_mistake_in_a_router_is_one_line(
-    run: Run, ec1: Path, tmp_path: Path, mistake: str
-) -> None:
-    body, said = ROUTERS[mistake]
-    text = ROUTER.replace("return 0", f"return {body}")
-    command = ("run", ec1, "--policy", "mc-sf", "--workers", 2, "--router", "mine", "-q")
-    _one_line(run, tmp_path, text, said, *command)
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "said"),
-    [
-        (
-            "choose",
-            "chose",
-            "Mine: does not define choose: write def choose(self, loads, p",
-        ),
-        (
-            ", prompt, output",
-            "",
-            "choose: too many positional arguments: write def choose(self",
-        ),
-        (
-            "(ArrivalRouter)",
-            "",
-            "Mine: is no router: write class NAME(ArrivalRouter), from",
-        ),
-        ("@register", '@register("mine")', "must be the class of a router: write @register above"),
-    ],
-)
-def test_a_router_that_cannot_be_used_is_refused_when_it_is_registered(
-    run: Run, ec1: Path, tmp_path: Path, old: str, new: str, said: str
-) -> None:
-    text = ROUTER.replace(old, new)
-    _one_line(run, tmp_path, text, said, "run", ec1, "--workers", 2, "--router", "mine")
-
-
+WRONG_ROUTERS = [
+    (
+        "choose",
+        "chose",
+        "Mine: does not define choose: write def choose(self, loads, p",
+    ),
+    (
+        ", prompt, output",
+        "",
+        "choose: too many positional arguments: write def choose(self",
+    ),
+    (
+        "(ArrivalRouter)",
+        "",
+        "Mine: is no router: write class NAME(ArrivalRouter), from",
+    ),
+    ("@register", '@register("mine")', "must be the class of a router: write @register above"),
+]
 FORMATS = [
     ("path", "return []", "format mine failed: TypeError: it returned [], and must return a Trace"),
     ("path", "1 / 0", "line 6: format mine failed: ZeroDivisionError: division by zero"),
@@ -187,19 +153,107 @@ FORMATS = [
 ]
 
 
-@pytest.mark.parametrize(("takes", "body", "said"), FORMATS)
-def test_a_mistake_in_a_format_is_one_line(
-    run: Run, ec1: Path, tmp_path: Path, takes: str, body: str, said: str
+PLAIN = """
+from dataclasses import dataclass
+from kvopt import Policy, register
+
+@register
+@dataclass
+class Mine(Policy):
+    name = "mine"
+    def admit(self, view):
+        return 3
+"""
+WRONG_REGISTER = (
+    "must be the class of a policy: write @register above it without brackets; register of "
+    "routers and formats is in kvopt."
+)
+
+
+FILES: list[tuple[str | None, str]] = [
+    (None, "cannot be read: No such file or directory; write the path of a Python file"),
+    ("x = 1\ndef (\n", "line 2: invalid syntax: def ("),
+    ("x = 1\n1 / 0\n", "line 2: cannot be loaded: ZeroDivisionError: division by zero"),
+    ("import sys\nsys.exit(3)\n", "line 2: cannot be loaded: SystemExit: 3"),
+    (
+        "x = 1\n",
+        "registers nothing: write @register above a policy (from kvopt import register); "
+        "register of routers and formats is in kvopt.",
+    ),
+    (PLAIN.replace('    name = "mine"\n', ""), 'Mine: has no name: write name = "..." in it'),
+    (
+        PLAIN.replace("admit", "admits"),
+        "Mine: does not define admit: write def admit(self, view)",
+    ),
+    (
+        PLAIN.replace('"mine"', '"mine"\n    weight = 10'),
+        "weight: has no type: write weight: int = 10",
+    ),
+    (
+        PLAIN.replace('"mine"', '"mine"\n    weight: int = 10').replace("@dataclass\n", ""),
+        "weight: is no key: write @dataclass between @register and the class",
+    ),
+    (PLAIN.replace("(Policy)", ""), "Mine: is no policy: write class NAME(Policy)"),
+    (
+        PLAIN.replace("mine", "mc-sf"),
+        "mc-sf: is the name of kvopt.simulate.policies.orders: write another",
+    ),
+    (PLAIN.replace("@register", '@register("mine")'), WRONG_REGISTER),
+    (
+        "from kvopt.problem.traces import register\n@register\ndef f(path): ...",
+        "f: has no name: write",
+    ),
+    (PLAIN.replace("mine", "a:b"), "name of a policy: must be a text without"),
+    (PLAIN, "mine: admit returned 3, and must return positions of requests: write return [i]"),
+]
+FAULTS = {
+    "        raise OSError('a\\nb')": "line 10: mine: admit failed: OSError: a\\nb",
+    "        return own()\ndef own():\n    return 1 / 0": "line 12: mine: admit failed: Z",
+}
+RUN = ("run", "EC1", "--policy", "mine")
+SERVED = ("run", "EC1", "--policy", "mc-sf", "--workers", 2, "--router", "mine", "-q")
+READ = ("import", "EC1", "--format", "mine", "--memory", 9, "-o", "OUT")
+ASKED_LATER = {
+    "learned-list": (RUN, "    def evict(self, view): return list(view.active)\n"),
+    "scope-text": (("certify", "EC1", "-P", "mine", "-o", "OUT"), ""),
+}
+"""What is asked only after evictions, and only where a bound has to cover it."""
+
+Case = tuple[str | None, str, tuple[object, ...]]
+CASES: list[Case] = [
+    *(
+        (text + more, said, command)
+        for name, (text, said) in POLICIES.items()
+        for command, more in [ASKED_LATER.get(name, (RUN, ""))]
+    ),
+    *(
+        (ROUTER.replace("return 0", f"return {body}"), said, SERVED)
+        for body, said in ROUTERS.values()
+    ),
+    *((ROUTER.replace(old, new), said, SERVED) for old, new, said in WRONG_ROUTERS),
+    *((FORMAT.format(takes=takes, body=body), said, READ) for takes, body, said in FORMATS),
+    *(
+        (text, said, ("run", "EC1", "-P", "mine:weight=2" if "weight" in str(text) else "mine"))
+        for text, said in FILES
+    ),
+    *((PLAIN.replace("        return 3", body), said, RUN) for body, said in FAULTS.items()),
+]
+
+
+@pytest.mark.parametrize(("text", "said", "command"), CASES, ids=[said for _, said, _ in CASES])
+def test_a_mistake_is_one_line(
+    run: Run, ec1: Path, tmp_path: Path, text: str | None, said: str, command: tuple[object, ...]
 ) -> None:
-    text = FORMAT.format(takes=takes, body=body)
-    command = ("import", ec1, "--format", "mine", "--memory", 9, "-o", tmp_path / "out")
-    _one_line(run, tmp_path, text, said, *command)
-
-
-def _one_line(run: Run, folder: Path, text: str, said: str, *command: object) -> None:
-    module = folder / "mine.py"
-    module.write_text(text)
-    code, out, err = run(*command, "--module", module)
+    module = tmp_path / "mine.py"
+    if text is not None:
+        module.write_text(text)
+    words = {"EC1": ec1, "OUT": tmp_path / "out.json"}
+    command = (*(words.get(str(word), word) for word in command), "--module", module)
+    code, out, err = run(*command)
     assert (code, out, err.count("\n")) == (2, "", 1)
     assert said in err
-    assert "mine.py" in err or " are " in err or "which is not" in err
+    assert err.startswith(f"kvopt: {module}: ") or " are " in err or "which is not" in err
+    if "admit failed" in said:
+        _, _, err = run(*command, "-v")
+        assert "Traceback (most recent call last):" in err
+        assert err.count(f"kvopt: {module}: ") == 1

@@ -19,12 +19,14 @@ from typing import Any
 
 import pytest
 from commands import Run
+from interpreters import python
 from known import known
 from theirs import installed
 
 from kvopt import BatchTime, Instance, Line, Request, certify, generate, write_instance
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.interrupts import run_in_thread
+from kvopt.kernels.interruptible import interruptible
 from kvopt.problem.clocks import Seconds
 
 COMMAND = [sys.executable, "-m", "kvopt"]
@@ -123,13 +125,8 @@ def test_ctrl_c_while_a_long_answer_is_printed(tmp_path: Path) -> None:
 def test_ctrl_c_in_code_that_was_a_string(ec1: Path, tmp_path: Path) -> None:
     """It falls there while modules are loaded; Python would end by the signal, with no status."""
     body = "exec('import os, signal; os.kill(os.getpid(), signal.SIGINT)')"
-    done = subprocess.run(
-        [*COMMAND, "run", str(ec1), "-P", "mc-sf", "-P", "ending", "--json"],
-        capture_output=True,
-        text=True,
-        env=installed(tmp_path, "ending", body),
-        check=False,
-    )
+    command = ("-m", "kvopt", "run", ec1, "-P", "mc-sf", "-P", "ending", "--json")
+    done = python(*command, env=installed(tmp_path, "ending", body))
     assert done.returncode == 130
     assert [run["policy"] for run in json.loads(done.stdout)["policies"]] == ["mc-sf"]
 
@@ -205,3 +202,13 @@ def test_a_solver_that_begins_late_is_asked_again_to_return() -> None:
         is_asked.wait(60)
 
     assert run_in_thread(search, work, cancel)
+
+
+def test_ctrl_c_in_compiled_code_is_ctrl_c() -> None:
+    def raising(cause: BaseException) -> None:
+        raise SystemError("a result with an exception set") from cause
+
+    with pytest.raises(KeyboardInterrupt):
+        interruptible(raising)(KeyboardInterrupt())
+    with pytest.raises(SystemError):
+        interruptible(raising)(ValueError())

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from commands import Run
+from interpreters import python
 from known import known
 
 from kvopt import InvalidInput, bound, generate, solve, write_instance
@@ -107,8 +108,7 @@ def in_child(size: int, instance: Instance, call: dict[str, str], folder: Path) 
     """Call a function in a process to which the system refuses more memory than that."""
     write_instance(instance, folder / "i.json")
     script = LIMITED.format(**call)
-    command = [sys.executable, "-c", script, str(size), str(folder / "i.json")]
-    ended = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    ended = python("-c", script, size, folder / "i.json", timeout=120)
     assert ended.returncode == 0, ended.stderr
     found: dict[str, Any] = json.loads(ended.stdout)
     return found
@@ -143,8 +143,7 @@ def test_a_block_that_runs_out_of_memory_says_so() -> None:
 
 
 def test_the_command_line_takes_a_budget(run: Run, ec1: Path) -> None:
-    code, out, _ = run("solve", ec1, "--ram", "2G", "--json")
-    assert code == 0
+    out = run.done("solve", ec1, "--ram", "2G", "--json")[0]
     assert json.loads(out)["status"] == "optimal"
 
 

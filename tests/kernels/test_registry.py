@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import importlib
-import subprocess
 import sys
 from importlib import metadata
 from pathlib import Path
 
 import pytest
+from interpreters import python
 from registered import REGISTRIES
 
 from kvopt.errors import InvalidInput
@@ -24,11 +24,8 @@ def test_listing_names_loads_nothing_that_is_built_in() -> None:
         "import sys; from registered import REGISTRIES; [r.names() for r in REGISTRIES];"
         "print(*(name.partition('.')[0] for name in sys.modules), *sys.modules)"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        capture_output=True, text=True, check=True,
-        env={"PYTHONPATH": f"{ROOT}:{ROOT / 'tests' / 'support'}"},
-    )  # fmt: skip
+    path = f"{ROOT}:{ROOT / 'tests' / 'support'}"
+    done = python("-c", code, check=True, env={"PYTHONPATH": path})
     loaded = set(done.stdout.split())
     assert {"highspy", "numba", "ortools", "pyomo", "scipy"}.isdisjoint(loaded)
     assert "kvopt.simulate.policies.orders" not in loaded

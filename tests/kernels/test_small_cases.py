@@ -11,9 +11,10 @@ from dataclasses import replace
 
 import pytest
 from brute_force import Due, Server, most_in_time, optimum, tel
-from strategies import drawn_fleet, plain, random_instances
+from known import known
+from strategies import batch_time, drawn_fleet, plain, random_instances, timed_instance
 
-from kvopt import BatchTime, Instance, Line, Request, Schedule, bound, certify, heuristics, solve
+from kvopt import Instance, Schedule, bound, certify, heuristics, solve
 from kvopt.bounds import lagrangian
 from kvopt.bounds.configurations.bound import rising_large_bounds
 from kvopt.bounds.slo import least_times, slo_ceiling, spans_of
@@ -127,8 +128,7 @@ def test_fleets_are_feasible_and_not_below_the_optimum(seed: int) -> None:
     assert search.faults == []
     assert (search.objective or 0) >= least
     made = placed(instance, fluid_of(instance, 0.9), Tries(3, seed), Budget())
-    assert made is not None
-    schedule = Schedule(instance, *made)
+    schedule = Schedule(instance, *known(made))
     assert schedule.check().feasible
     assert schedule.objective >= least
     assert solve(instance, quick_start=False, threads=1).objective == least
@@ -145,9 +145,8 @@ def test_prices_of_states_for_many_requests() -> None:
         assert (search.lower_bound or 0) <= least
 
 
-LINES, TOKEN_NS, PROMPT_NS = [(7, 1), (2, 3)], 1, 2
-MODEL = BatchTime([Line(*line) for line in LINES], TOKEN_NS, PROMPT_NS)
-SERVER = Server(LINES, PROMPT_NS, TOKEN_NS)
+SERVER = Server([(7, 1), (2, 3)], prompt_ns=2, kv_ns=1)
+MODEL = batch_time(SERVER)
 
 
 def timed(count: int, seed: int) -> Iterator[tuple[Instance, list[tuple[int, int, int]]]]:
@@ -155,8 +154,7 @@ def timed(count: int, seed: int) -> Iterator[tuple[Instance, list[tuple[int, int
     source = random.Random(seed)
     for instance in drawn(count, seed, most=3):
         rows = [(source.randint(0, 40), r.prompt, r.output) for r in instance]
-        late = [Request(0, s, o, arrival_seconds=a / 10**9) for a, s, o in rows]
-        yield replace(instance, requests=tuple(late)), rows
+        yield timed_instance(instance.memory, rows), rows
 
 
 def test_both_sides_in_seconds() -> None:
@@ -179,9 +177,8 @@ def test_as_many_are_in_time_in_seconds_as_can_be(due: Due) -> None:
         found = slo_ceiling(instance, levels, MODEL)
         spans = spans_of(levels, *least_times(instance, MODEL))
         floor = attaining_in_seconds(instance, MODEL, spans, found.costs)
-        assert floor is not None
         most = most_in_time(instance.memory, rows, each, server=SERVER)
-        assert floor.count <= most <= found.value
+        assert known(floor).count <= most <= found.value
 
 
 @pytest.mark.parametrize("workers", [1, 2])
@@ -194,8 +191,11 @@ def test_as_many_are_in_time_as_can_be(workers: int) -> None:
         found = slo_ceiling(fleet, levels)
         spans = spans_of(levels, *least_times(fleet, None), runs=True)
         floor = attaining_in_rounds(fleet, spans, found.costs)
-        assert floor is not None
-        assert floor.count <= most_in_time(memory, triples, allowed, workers=workers) <= found.value
+        assert (
+            known(floor).count
+            <= most_in_time(memory, triples, allowed, workers=workers)
+            <= found.value
+        )
 
 
 def test_local_search_is_feasible_and_not_below_the_optimum() -> None:
@@ -204,6 +204,5 @@ def test_local_search_is_feasible_and_not_below_the_optimum() -> None:
         search.offer(one_after_another(instance), "one after another")
         search_reinsertions(search, search.budget, most_passes=2)
         assert search.faults == []
-        assert search.schedule is not None
-        assert Schedule(instance, search.schedule.starts).check().feasible
+        assert Schedule(instance, known(search.schedule).starts).check().feasible
         assert (search.objective or 0) >= optimum(*plain(instance))

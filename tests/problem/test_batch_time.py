@@ -9,7 +9,7 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from commands import Run
+from commands import Run, written
 from effort import examples
 from hypothesis import given
 from hypothesis import strategies as st
@@ -86,14 +86,14 @@ def test_fitted_rounds_take_as_long_in_all_as_the_measured_ones() -> None:
 
 
 def test_a_model_that_is_off_in_all_is_warned_of(run: Run, tmp_path: Path) -> None:
-    table = tmp_path / "own.csv"
-    table.write_text("tokens,milliseconds\n1,30\n2,30\n3,10\n4,10\n5,10\n1000,11\n")
-    code, _, err = run("hardware", "fit", table, "--lines", 1)
-    assert code == 0
+    table = written(
+        tmp_path / "own.csv", "tokens,milliseconds\n1,30\n2,30\n3,10\n4,10\n5,10\n1000,11\n"
+    )
+    err = run.done("hardware", "fit", table, "--lines", 1)[1]
     assert "these rounds took 0.101 s, by the model 0.1" in err
     assert "warning" not in err
     table.write_text("tokens,milliseconds\n100,1\n200,1\n300,200\n400,300\n")
-    code, out, err = run("hardware", "fit", table, "--lines", 1, "--json")
+    out, err = run.done("hardware", "fit", table, "--lines", 1, "--json")
     found = json.loads(out)
     assert found["seconds"] == pytest.approx(0.502)
     assert found["model_seconds"] == pytest.approx(0.6, abs=0.05)
@@ -141,8 +141,7 @@ def test_models_survive_a_file(tmp_path: Path) -> None:
     ],
 )
 def test_files_that_say_something_else_are_refused(tmp_path: Path, text: str, said: str) -> None:
-    path = tmp_path / "model.json"
-    path.write_text(text)
+    path = written(tmp_path / "model.json", text)
     with pytest.raises(InvalidInput, match=r"model\.json") as caught:
         batch_time(path)
     assert said in str(caught.value)
@@ -154,8 +153,7 @@ def test_files_that_say_something_else_are_refused(tmp_path: Path, text: str, sa
 def test_a_table_of_ones_own(run: Run, tmp_path: Path) -> None:
     table, out = tmp_path / "own.csv", tmp_path / "model.json"
     table.write_text("tokens,milliseconds,held\n1,10.1,100\n8,10.8,400\n64,16.5,1000\n9,11,9000\n")
-    code, said, err = run("hardware", "fit", table, "-o", out)
-    assert code == 0
+    said, err = run.done("hardware", "fit", table, "-o", out)
     assert "wrote" in err
     assert batch_time(out).kv_ns > 0
     assert "a token held" in said
@@ -178,8 +176,7 @@ def test_a_table_of_ones_own(run: Run, tmp_path: Path) -> None:
 def test_tables_that_are_refused(run: Run, tmp_path: Path, text: str, said: str) -> None:
     table, out = tmp_path / "own.csv", tmp_path / "model.json"
     table.write_text(text)
-    code, printed, err = run("hardware", "fit", table, "-o", out)
-    assert (code, printed) == (2, "")
+    err = run.refused("hardware", "fit", table, "-o", out)
     assert said in err
     assert not out.exists()
 
@@ -199,8 +196,7 @@ def test_run_in_seconds_prints_what_users_wait(run: Run, tmp_path: Path) -> None
         assert seconds["starts_seconds"] == plain["starts"]
         assert seconds["makespan_seconds"] == plain["makespan"]
         assert seconds["latency"]["mean"] == pytest.approx(plain["objective"] / 30)
-    code, table, _ = run(*arguments, "--timeline", tmp_path / "memory.csv")
-    assert code == 0
+    table = run.done(*arguments, "--timeline", tmp_path / "memory.csv")[0]
     assert "1.0000" in table
     with (tmp_path / "memory.csv").open(newline="") as file:
         points = list(csv.DictReader(file))

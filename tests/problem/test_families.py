@@ -130,6 +130,11 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
     ("sessions", {"memory": 64}, "memory"),
     ("agents", {"parameters": {"block_tokens": 0}}, "block_tokens"),
     ("agents", {"parameters": {"turns": 0.5}}, "turns"),
+    ("steady", {"memory": 6, "parameters": {"output": 9}}, "memory"),
+    ("steady", {"memory": 6, "parameters": {"least": 4}}, "least"),
+    ("steady", {"memory": 6, "parameters": {"rate": 1e6, "rounds": 10**6}}, "rate"),
+    ("steady", {"memory": 6, "parameters": {"rate": 3, "batch": 2}}, "batch"),
+    ("conversation", {"n": 4, "parameters": {"per_second": 50, "rate": 1}}, "per_second"),
 ]
 
 

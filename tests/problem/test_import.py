@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from commands import Run
+from commands import Run, written
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -24,8 +24,7 @@ HEADER = "TIMESTAMP,ContextTokens,GeneratedTokens\n"
 
 
 def azure(tmp_path: Path, *rows: str) -> Path:
-    path = tmp_path / "trace.csv"
-    path.write_text(HEADER + "".join(f"{row}\n" for row in rows))
+    path = written(tmp_path / "trace.csv", HEADER + "".join(f"{row}\n" for row in rows))
     return path
 
 
@@ -125,12 +124,12 @@ def test_arrivals_are_sorted_and_rounded_up_to_rounds(tmp_path: Path) -> None:
     st.floats(1e-3, 1e5, allow_nan=False),
 )
 def test_rounds_begin_at_the_arrival_or_later(times: list[int], length: float) -> None:
-    from kvopt.problem.traces.importing import _requests
+    from kvopt.problem.traces.importing import requests_of
     from kvopt.problem.traces.rows import Row
 
     rows = [Row(time, 1, 1) for time in sorted(times)]
     exact = Fraction(length) * 10**6
-    for row, request in zip(rows, _requests(rows, "seconds", exact), strict=True):
+    for row, request in zip(rows, requests_of(rows, "seconds", exact), strict=True):
         since = row.time - rows[0].time
         assert (request.arrival - 1) * exact < since <= request.arrival * exact
 
@@ -166,16 +165,14 @@ def test_mooncake_lines(tmp_path: Path) -> None:
 
 
 def test_lengths_take_any_two_columns(tmp_path: Path) -> None:
-    path = tmp_path / "lengths.csv"
-    path.write_text("a,p,b,o\nx,1,y,2\nx,3,y,4\n")
+    path = written(tmp_path / "lengths.csv", "a,p,b,o\nx,1,y,2\nx,3,y,4\n")
     instance = import_trace(path, "lengths", 100, prompt_column="p", output_column="o")
     assert [r.shape for r in instance] == [(1, 2), (3, 4)]
     assert {r.arrival for r in instance} == {0}
 
 
 def test_csv_in_seconds_in_rounds_and_without_times(tmp_path: Path) -> None:
-    path = tmp_path / "own.csv"
-    path.write_text("arrival_seconds,prompt,output\n1.5,1,2\n2.25,3,4\n")
+    path = written(tmp_path / "own.csv", "arrival_seconds,prompt,output\n1.5,1,2\n2.25,3,4\n")
     seconds = import_trace(path, "csv", 100, round_ms=250)
     assert [(r.arrival, r.arrival_seconds) for r in seconds] == [(0, 0), (3, 0.75)]
     path.write_text("arrival,prompt,output\n9,1,2\n4,3,4\n-1,1,1\n")
@@ -211,8 +208,7 @@ def test_csv_in_seconds_in_rounds_and_without_times(tmp_path: Path) -> None:
     ],
 )
 def test_what_is_refused(tmp_path: Path, text: str, options: dict[str, Any], said: str) -> None:
-    path = tmp_path / "trace.csv"
-    path.write_text(text)
+    path = written(tmp_path / "trace.csv", text)
     with pytest.raises(InvalidInput) as caught:
         import_trace(path, memory=100, **options)
     assert said in str(caught.value)
@@ -261,8 +257,7 @@ def test_the_last_line_of_a_file_may_end_in_the_middle(run: Run, tmp_path: Path)
     path, out = tmp_path / "trace.jsonl", tmp_path / "a.json"
     line = json.dumps({"timestamp": 27_000, "input_length": 6, "output_length": 5})
     path.write_text(f"{line}\n{line}\n{line[:30]}")
-    code, _, err = run("import", path, "-f", "mooncake", "-m", 100, "-o", out)
-    assert code == 0
+    err = run.done("import", path, "-f", "mooncake", "-m", 100, "-o", out)[1]
     assert "left out 1: not JSON (first at line 3)" in err
     assert len(read_instance(out)) == 2
 
@@ -318,10 +313,10 @@ def test_cached_tokens_are_counted_and_told(run: Run, tmp_path: Path) -> None:
     _, _, err = run("import", path, "-f", "openai", "-m", 100, "-o", out)
     assert f"{said}: the trace does not say which ones" in err
     assert notes_of(read_instance(out))["cached_tokens"] == 11
-    path = tmp_path / "usage.csv"
-    path.write_text(
+    path = written(
+        tmp_path / "usage.csv",
         "created,usage.prompt_tokens,usage.completion_tokens,"
-        "usage.prompt_tokens_details.cached_tokens\n1,5,7,3\n2,9,1,8\n3,9,1,\n"
+        "usage.prompt_tokens_details.cached_tokens\n1,5,7,3\n2,9,1,8\n3,9,1,\n",
     )
     _, _, err = run("import", path, "-f", "csv", "-m", 100, "-o", out)
     assert said in err
@@ -417,8 +412,7 @@ LOG = (
 
 @pytest.fixture
 def log(tmp_path: Path) -> Path:
-    path = tmp_path / "log.csv"
-    path.write_text(LOG)
+    path = written(tmp_path / "log.csv", LOG)
     return path
 
 
@@ -438,8 +432,7 @@ def test_where_reads_fields_of_json_lines(tmp_path: Path) -> None:
     for at, name in enumerate("aba", 1):
         usage = {"prompt_tokens": at, "completion_tokens": 1}
         rows.append({"model": name, "stream": name == "a", "created": at, "usage": usage})
-    path = tmp_path / "log.jsonl"
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    path = written(tmp_path / "log.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
     for where in ("model=a", "stream=true"):
         assert [r.prompt for r in import_trace(path, "openai", 9, where=where)] == [1, 3]
 
@@ -474,8 +467,7 @@ def test_limits_are_whole_rounds_of_their_unit(log: Path) -> None:
 
 
 def test_limits_of_rounds_stay_rounds(tmp_path: Path) -> None:
-    path = tmp_path / "rounds.csv"
-    path.write_text("arrival,prompt,output,due,slo_ms\n3,5,2,8,1\n")
+    path = written(tmp_path / "rounds.csv", "arrival,prompt,output,due,slo_ms\n3,5,2,8,1\n")
     found = import_trace(path, "csv", 100, e2e_column="due", round_ms=20)
     assert [(r.arrival, r.e2e) for r in found] == [(3, 8)]
     with pytest.raises(InvalidInput, match="column 'slo_ms': counts ms, arrivals count rounds"):
@@ -487,7 +479,6 @@ def test_limits_of_rounds_stay_rounds(tmp_path: Path) -> None:
 def test_the_command_takes_both(run: Run, log: Path, tmp_path: Path) -> None:
     out = tmp_path / "i.json"
     options = ("--where", "model=small", "--where", "region=eu", "--e2e-column", "slo_ms")
-    code, _, err = run("import", log, "-f", "csv", "-m", 100, "-o", out, *options)
-    assert code == 0
+    err = run.done("import", log, "-f", "csv", "-m", 100, "-o", out, *options)[1]
     assert "left out 2: model is not small (--where) (first at line 3)" in err
     assert [r.e2e for r in read_instance(out)] == [40]

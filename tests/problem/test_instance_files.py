@@ -1,10 +1,11 @@
-"""Instance files: what is refused and how, and round trips."""
+"""Instance files, JSON and CSV: what is refused and how, round trips, what CSV cannot hold."""
 
 from __future__ import annotations
 
 import json
 import math
 import os
+import re
 import sys
 import tempfile
 from functools import partial
@@ -12,14 +13,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from commands import written
 from hypothesis import given
 from refusals import MISSING, Place, edited, refusal
 from strategies import instance_of, instances, labelled_instances
 
+from kvopt import bound, certify, generate, run, solve
 from kvopt.errors import InvalidInput, shown
 from kvopt.problem.instance import Instance
 from kvopt.problem.instance_files import read_instance, write_instance
-from kvopt.problem.requests import Request
+from kvopt.problem.requests import Prediction, Request
 
 DOCUMENT = {
     "schema": "kvopt.instance/1",
@@ -70,19 +73,6 @@ def test_numbers_are_integers(place: Place, tmp_path: Path) -> None:
         assert says.startswith(named(place) + "must be "), shown(value)
 
 
-@pytest.mark.parametrize(
-    ("text", "says"),
-    [
-        ('{"schema": "kvopt.instance/1", "M": 5, "requests": []}', "M: is not a known field; did"),
-        ('{"schema": "kvopt.instance/1", "requests": []}', "memory: is missing"),
-    ],
-)
-def test_a_field_under_another_name_is_named_before_what_is_missing(
-    tmp_path: Path, text: str, says: str
-) -> None:
-    assert refusal(read_instance, tmp_path / "a.json", text).startswith(says)
-
-
 # What is done to the document, and how the message begins.
 REFUSED: list[tuple[Place, object, str]] = [
     (("budget",), 1, "budget: is not a known field"),
@@ -129,15 +119,14 @@ REFUSED: list[tuple[Place, object, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("place", "value", "says"), REFUSED, ids=[row[2][:50] for row in REFUSED])
-def test_refused_fields(place: Place, value: object, says: str, tmp_path: Path) -> None:
-    assert refusal(read_instance, tmp_path / "a.json", edited(place, value, DOCUMENT)).startswith(
-        says
-    )
-
-
 ONE = '{"schema": "kvopt.instance/1", "memory": 9, "requests": [%s]}'
 TEXTS: dict[str, tuple[str | bytes, str]] = {
+    **{says: (edited(place, value, DOCUMENT), says) for place, value, says in REFUSED},
+    "a field under another name": (
+        '{"schema": "kvopt.instance/1", "M": 5, "requests": []}',
+        "M: is not a known field; did",
+    ),
+    "no memory": ('{"schema": "kvopt.instance/1", "requests": []}', "memory: is missing"),
     "empty": ("", "is not JSON"),
     "half": (ONE[:40], "is not JSON"),
     "two": (ONE % "" + "{}", "is not JSON"),
@@ -191,7 +180,7 @@ def test_no_nesting_is_too_deep_for_a_line(content: str, around: str, tmp_path: 
 
 
 @pytest.mark.parametrize(("content", "says"), TEXTS.values(), ids=TEXTS)
-def test_refused_texts(content: str | bytes, says: str, tmp_path: Path) -> None:
+def test_refused(content: str | bytes, says: str, tmp_path: Path) -> None:
     assert refusal(read_instance, tmp_path / "a.json", content).startswith(says)
 
 
@@ -210,8 +199,7 @@ def test_another_memory_counts_and_is_said(
 
 
 def test_what_does_not_fit_the_memory_of_its_file_may_fit_another(tmp_path: Path) -> None:
-    path = tmp_path / "a.json"
-    path.write_text(edited(("memory",), 1, DOCUMENT))
+    path = written(tmp_path / "a.json", edited(("memory",), 1, DOCUMENT))
     with pytest.raises(InvalidInput, match="memory is 1"):
         read_instance(path)
     assert read_instance(path, 100).memory == 100
@@ -282,8 +270,7 @@ def test_counts_are_integers_from_one(field: str, count: Any) -> None:
 
 
 def test_document_is_read_in_full(tmp_path: Path) -> None:
-    path = tmp_path / "a.json"
-    path.write_text("\ufeff" + json.dumps(DOCUMENT), encoding="utf-8")
+    path = written(tmp_path / "a.json", "\ufeff" + json.dumps(DOCUMENT))
     instance = read_instance(path)
     assert (instance.memory, instance.name, instance.round_ms) == (9, "example", 20.5)
     assert instance.notes == {"source": "by hand"}
@@ -334,11 +321,141 @@ def test_many_requests_come_back(suffix: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("notes", ['{"x": NaN}', '{"x": 1e999}', '"\\ud800"'])
 def test_what_can_be_read_can_be_written(notes: str, tmp_path: Path) -> None:
-    path = tmp_path / "a.json"
-    path.write_text(ONE[:-1] % "" + f', "notes": {notes}}}', encoding="utf-8")
+    path = written(tmp_path / "a.json", ONE[:-1] % "" + f', "notes": {notes}}}')
     try:
         instance = read_instance(path)
     except InvalidInput:
         return
     write_instance(instance, path)
     assert read_instance(path) == instance
+
+
+# ---- instances as CSV: what is refused and how, and what CSV cannot hold ------------------------
+
+
+HEADER = "arrival,prompt,output\n"
+TOO_LONG = "request r0 (line 2): arrival: must be at most 2^53 - 1"
+ODD_CELLS = (
+    "1.5", "1.0", "+3", "1_000", "1e3", "٣", "３", "²", "0x1", "1 0", "--1", "true",  # noqa: RUF001
+    "NaN", "inf", "null", '"""3"""', "'3'", "1\x00", "9" * 40,
+)  # fmt: skip
+CSV_REFUSED: dict[str, tuple[str | bytes, str]] = {
+    "empty": ("", "header: "),
+    "no header": ("0,1,1\n", "header: "),
+    "column missing": ("arrival,prompt\n0,1\n", "header: "),
+    "column unknown": ("arrival,prompt,output,id\n0,1,1,x\n", "header: "),
+    "capitals": ("Arrival,Prompt,Output\n0,1,1\n", "header: "),
+    "cell missing": (HEADER + "0,1,1\n0,1\n", "request r1 (line 3): output: is missing"),
+    "cell missing, other order": (
+        "output,arrival,prompt\n1,0,\n2,0\n",
+        "request r0 (line 2): prompt: is missing",
+    ),
+    "row ends early": ("output,arrival,prompt\n2\n", "request r0 (line 2): arrival: is missing"),
+    "cell too many": (
+        HEADER + "0,1,1,7\n",
+        "request r0 (line 2): has 4 cells, the header has 3: '7' has no field",
+    ),
+    "comma at the end": (HEADER + "0,1,1,\n", "request r0 (line 2): has 4 cells"),
+    "semicolons": (HEADER + "0;1;1\n", "request r0 (line 2): prompt: is missing"),
+    "empty cell": (HEADER + "0,,1\n", "request r0 (line 2): prompt: is missing"),
+    "negative": (HEADER + "-1,1,1\n", "request r0 (line 2): arrival: must be at least 0, got -1"),
+    "no output": (HEADER + "0,1,0\n", "request r0 (line 2): output: must be at least 1, got 0"),
+    "2^53": (HEADER + f"{2**53},1,1\n", "request r0 (line 2): arrival: must be at most"),
+    "30 digits": (HEADER + "9" * 30 + ",1,1\n", TOO_LONG),
+    "400 digits": (HEADER + "9" * 400 + ",1,1\n", TOO_LONG + ", got an integer of 1329 bits"),
+    "5000 digits": (HEADER + "9" * 5000 + ",1,1\n", TOO_LONG + ", got 5000 digits"),
+    "400 digits below 0": (
+        HEADER + "-" + "9" * 400 + ",1,1\n",
+        "request r0 (line 2): arrival: must be at least 0",
+    ),
+    "5000 digits below 0": (
+        HEADER + "-" + "9" * 5000 + ",1,1\n",
+        "request r0 (line 2): arrival: must be at least 0, got 5000 digits",
+    ),
+    "too large": (HEADER + "0,1,1\n0,9,1\n", "request r1: output: needs 10 tokens"),
+    "open quote": (HEADER + '0,"1,1\n', "is not CSV"),
+    "text after a quote": (HEADER + '0,"1"2,1\n', "is not CSV"),
+    "endless cell": (HEADER + "0," + "1" * 200_000 + ",1\n", "is not CSV"),
+    "Latin-1": (HEADER.encode() + b"\xe9,1,1\n", "is not UTF-8 text"),
+    **{
+        cell: (f"{HEADER}0,{cell},1\n", "request r0 (line 2): prompt: must be ")
+        for cell in ODD_CELLS
+    },
+}
+
+
+def csv_refusal(path: Path, content: str | bytes) -> str:
+    """Return the refusal of a CSV file; whether a row's label is quoted does not matter."""
+    return re.sub(r"'(r\d)'", r"\1", refusal(partial(read_instance, memory=9), path, content))
+
+
+@pytest.mark.parametrize(("content", "says"), CSV_REFUSED.values(), ids=map(ascii, CSV_REFUSED))
+def test_refused_csv(content: str | bytes, says: str, tmp_path: Path) -> None:
+    assert csv_refusal(tmp_path / "a.csv", content).startswith(says)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        HEADER + "3,2,1\n0,1,4\n",
+        HEADER + "3,2,1\n0,1,4",
+        "\ufeff" + HEADER + "3,2,1\n0,1,4\n",
+        HEADER + "\n\n3,2,1\n\n0,1,4\n\n",
+        (HEADER + "3,2,1\n0,1,4\n").replace("\n", "\r\n"),
+        " arrival, prompt, output\n 3, 2, 1\n 0 ,1 , 4\n",
+        "output,arrival,prompt\n1,3,2\n4,0,1\n",
+        HEADER + '"3",2,1\n0,"1",4\n',
+    ],
+    ids=["plain", "no end", "byte order mark", "blank lines", "CRLF", "spaces", "order", "quotes"],
+)
+def test_csv_that_is_read(text: str, tmp_path: Path) -> None:
+    path = tmp_path / "a.CSV"
+    path.write_bytes(text.encode())
+    assert read_instance(path, 6) == instance_of(6, [(3, 2, 1), (0, 1, 4)])
+
+
+def test_csv_needs_a_memory(tmp_path: Path) -> None:
+    assert refusal(read_instance, tmp_path / "a.csv", HEADER).startswith("memory: ")
+    odd_memories: tuple[Any, ...] = (0, -1, True, 5.0, "5")
+    for memory in odd_memories:
+        says = refusal(partial(read_instance, memory=memory), tmp_path / "a.csv", HEADER)
+        assert says.startswith("memory: must be ")
+
+
+LOST_IN_CSV = {
+    "id": Instance(5, [Request(0, 1, 1, id="x")]),
+    "seconds": Instance(5, [Request(0, 1, 1, arrival_seconds=1.0)]),
+    "prediction": Instance(5, [Request(0, 1, 1, predicted=Prediction(1, 2))]),
+    "length of a round": Instance(5, [], round_ms=1.0),
+}
+
+
+@pytest.mark.parametrize("instance", LOST_IN_CSV.values(), ids=LOST_IN_CSV)
+def test_csv_refuses_to_lose_what_it_cannot_hold(instance: Instance, tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match="CSV has no place"):
+        write_instance(instance, tmp_path / "a.csv")
+    assert os.listdir(tmp_path) == []
+
+
+# ---- what takes an instance takes the name of its file as well ----------------------------------
+
+
+FOUR = generate("arrival-1", n=4, seed=1)
+
+
+@pytest.mark.parametrize("kind", [str, Path])
+def test_a_file_is_as_good_as_what_is_in_it(tmp_path: Path, kind: type) -> None:
+    path = tmp_path / "i.json"
+    write_instance(FOUR, path)
+    assert solve(kind(path)).objective == solve(FOUR).objective
+    assert bound(kind(path), "volume").value == bound(FOUR, "volume").value
+    assert run(kind(path), "svf").starts == run(FOUR, "svf").starts
+    assert certify(kind(path), ["svf"]).objective == certify(FOUR, ["svf"]).objective
+
+
+def test_what_is_neither_is_refused_and_a_missing_file_is_named(tmp_path: Path) -> None:
+    for wrong in (None, 3, {"memory": 7}):
+        with pytest.raises(InvalidInput, match=r"instance: must be an Instance or the name of a"):
+            solve(wrong)  # type: ignore[arg-type]
+    with pytest.raises(InvalidInput, match=r"none\.json"):
+        run(tmp_path / "none.json", "svf")

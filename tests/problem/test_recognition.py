@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from commands import Run
+from commands import Run, written
 
 from kvopt import InvalidInput, import_trace
 
@@ -44,11 +44,6 @@ LOGS = {
         "1700000000500000000", "1700000002000000000", "ns since 1970",
     ),
 }  # fmt: skip
-
-
-def written(path: Path, text: str) -> Path:
-    path.write_text(text)
-    return path
 
 
 @pytest.mark.parametrize("name", LOGS)
@@ -105,8 +100,7 @@ def test_what_might_be_another_column_is_refused(
     run: Run, tmp_path: Path, header: str, said: str
 ) -> None:
     path, out = written(tmp_path / "log.csv", f"{header}\n1,2,3,4\n"), tmp_path / "a.json"
-    code, printed, err = run("import", path, "-f", "csv", "-m", 100, "-o", out)
-    assert (code, printed) == (2, "")
+    err = run.refused("import", path, "-f", "csv", "-m", 100, "-o", out)
     assert said in err
     assert err.startswith(f"kvopt: {path}: ")
     assert err.count("\n") == 1
@@ -123,14 +117,14 @@ def test_flags_decide_where_names_do_not(run: Run, tmp_path: Path) -> None:
     code, _, err = run("import", path, "-f", "csv", "-m", 100, "-o", out, *flags)
     assert (code, err.count("--time-column")) == (2, 1)
     timed = (*flags, "--time-column", "created_at")
-    code, _, err = run("import", path, "-f", "csv", "-m", 100, "-o", out, *timed)
-    assert code == 0
+    err = run.done("import", path, "-f", "csv", "-m", 100, "-o", out, *timed)[1]
     assert (
         "columns: prompt tokens in prompt_tokens, output tokens in answer, arrivals in created_at "
         "(seconds)\n" in err
     )
-    code, _, err = run("import", path, "-f", "csv", "-m", 100, "-o", out, *timed[:-1], "when")
-    assert (code, "column 'when': is missing" in err) == (2, True)
+    assert "column 'when': is missing" in run.refused(
+        "import", path, "-f", "csv", "-m", 100, "-o", out, *timed[:-1], "when"
+    )
 
 
 def test_a_file_without_known_times_says_so(run: Run, tmp_path: Path) -> None:

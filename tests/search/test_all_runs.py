@@ -9,8 +9,9 @@ import pytest
 from brute_force import Due, Server, Triple, most_in_time
 from effort import many
 from known import known
+from strategies import batch_time
 
-from kvopt import BatchTime, Instance, Line, Request, Slo
+from kvopt import BatchTime, Instance, Request, Slo
 from kvopt.bounds.slo import least_times, spans_of
 from kvopt.heuristics.attaining.rounds import Attaining
 from kvopt.problem.clocks import Rounds, Seconds
@@ -63,11 +64,10 @@ def test_it_is_the_most_of_all_runs_in_seconds() -> None:
     for _ in range(many(40)):
         memory, requests = drawn(source, 3, 3)
         lines = [(source.randint(1, 9), source.randint(0, 4)) for _ in range(2)]
-        prompt_ns, kv_ns = source.randint(0, 2), source.randint(0, 2)
+        server = Server(lines, source.randint(0, 2), source.randint(0, 2))
         paces = [source.choice((inf, source.randint(1, 15) * (o - 1))) for *_, o in requests]
         due = [Due(source.choice((inf, 20)), pace, source.randint(5, 70)) for pace in paces]
-        model = BatchTime([Line(*line) for line in lines], kv_ns=kv_ns, prompt_ns=prompt_ns)
-        server = Server(lines, prompt_ns, kv_ns)
+        model = batch_time(server)
         most = most_in_time(memory, requests, due, server=server)
         assert best(memory, requests, due, model) == most, (memory, requests, due, model)
 

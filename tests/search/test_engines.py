@@ -34,7 +34,7 @@ from kvopt.incumbent.limits import Limits
 from kvopt.incumbent.proofs import PriceProof, VolumeProof
 from kvopt.incumbent.result import BoundSource, Progress, StopReason
 from kvopt.kernels.budget import Budget
-from kvopt.search.solvers.pyomo_worker import _EXACT
+from kvopt.search.solvers.pyomo_worker import EXACT
 from kvopt.search.solving import engine_named
 from kvopt.timetable.schedule import Schedule
 
@@ -300,7 +300,7 @@ def least_slack(options: dict[str, float]) -> float:
 
 @pytest.mark.slow
 def test_highs_goes_on_until_no_better_integer_is_left() -> None:
-    careless, exact = least_slack({}), least_slack(_EXACT["appsi_highs"])
+    careless, exact = least_slack({}), least_slack(EXACT["appsi_highs"])
     assert exact < careless - 0.5
 
 
@@ -324,8 +324,7 @@ def test_stages_that_apply_are_named_with_their_times(
     options: tuple[str, ...], stage: str, run: Run, tmp_path: Path
 ) -> None:
     write_instance(INSTANCE, tmp_path / "i.json")
-    code, out, _ = run("solve", tmp_path / "i.json", "--explain", *options)
-    assert code == 0
+    out = run.done("solve", tmp_path / "i.json", "--explain", *options)[0]
     assert stage in out
     assert "nan" not in out
 

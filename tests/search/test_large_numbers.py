@@ -9,6 +9,7 @@ from typing import Any
 import brute_force
 import pytest
 from effort import many
+from known import known
 
 from kvopt import Instance, Request, bound, certify, solve
 from kvopt.certificates.files import certificate_text
@@ -106,10 +107,8 @@ def test_no_bound_passes_the_optimum(mode: str) -> None:
         for engine in ("auto",) if mode == "pauses" else ("auto", "cpsat", "highs"):
             found = solve(instance, engine, scope=scope, time_limit=5, threads=1)
             assert not found.faults
-            assert found.objective is not None
-            assert (found.lower_bound or 0) <= best <= found.objective, (seed, engine)
+            assert (found.lower_bound or 0) <= best <= known(found.objective), (seed, engine)
         proved = bound(instance, scope=scope, time_limit=5, threads=1).value
-        assert proved is not None
-        assert proved <= best, seed
+        assert known(proved) <= best, seed
         certificate = certify(instance, ["svf"], scope=scope, time_limit=5, threads=1)
         assert verify_text(certificate_text(certificate)).valid, seed

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 import threading
 import time
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from interpreters import python
 
 from kvopt import generate, solve
 from kvopt.incumbent.incumbent import Search
@@ -94,29 +93,25 @@ def test_the_solver_of_many_ends_when_the_others_are_ready(monkeypatch: pytest.M
     assert not search.budget.over()
 
 
-@pytest.mark.usefixtures("compiling")
+FIVE = generate("arrival-1", n=5, seed=4)
+
+
 @pytest.mark.parametrize(
-    "problem",
+    ("problem", "compiles"),
     [
-        Problem(generate("arrival-1", n=5, seed=4), scope=Scope.PAUSES),
-        Problem(generate("arrival-1", n=5, seed=4), Seconds(BatchTime([Line(1, 1)]))),
-        Problem(replace(generate("arrival-1", n=5, seed=4), block_size=2)),
+        (Problem(FIVE), False),
+        (Problem(FIVE, scope=Scope.PAUSES), True),
+        (Problem(FIVE, Seconds(BatchTime([Line(1, 1)]))), True),
+        (Problem(replace(FIVE, block_size=2)), True),
     ],
 )
-def test_the_optimum_of_starts_is_claimed_of_nothing_else(
-    problem: Problem, monkeypatch: pytest.MonkeyPatch
+def test_only_optima_of_starts_are_claimed_and_only_while_something_is_compiled(
+    problem: Problem, compiles: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     begun: list[Search] = []
+    monkeypatch.setattr(compiler, "is_running", lambda: compiles)
     monkeypatch.setattr(meanwhile, "_prove", lambda search, *_: begun.append(search))
     with solver_while_compiling(Search(problem)):
-        time.sleep(0.1)
-    assert not begun
-
-
-def test_nothing_is_begun_where_nothing_is_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
-    begun: list[Search] = []
-    monkeypatch.setattr(meanwhile, "_prove", lambda search, *_: begun.append(search))
-    with solver_while_compiling(search_of(5)):
         time.sleep(0.1)
     assert not begun
 
@@ -145,10 +140,6 @@ def test_a_release_that_is_refused_is_missed_and_that_is_all(
 @pytest.mark.thorough
 def test_the_first_solve_of_an_installation_is_an_optimum(tmp_path: Path) -> None:
     """Whichever ends first, the process ends in order and says nothing where nobody watches."""
-    done = subprocess.run(
-        [sys.executable, "-c", README],
-        env={**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)},
-        capture_output=True, text=True, check=True,
-    )  # fmt: skip
+    done = python("-c", README, env={**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}, check=True)
     assert (done.stdout, done.stderr) == ("optimal 360 360 solver True\n", "")
     assert list(tmp_path.rglob("*.nbi")), "what was compiled is kept"

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from brute_force import optimum
@@ -17,10 +19,13 @@ from kvopt import (
     InvalidInput,
     Request,
     Schedule,
+    certify,
     export,
     generate,
     read_schedule,
+    run,
     solve,
+    write_certificate,
     write_instance,
 )
 from kvopt.heuristics.list_schedules import one_after_another
@@ -28,7 +33,10 @@ from kvopt.heuristics.reinsertion import search_reinsertions
 from kvopt.heuristics.trace_beams import search_traces
 from kvopt.incumbent.incumbent import Search
 from kvopt.kernels.budget import Budget
+from kvopt.problem.problem import Problem
+from kvopt.search.plan import solving
 from kvopt.timetable.schedule_files import schedule_of_solution
+from kvopt.verify import verify
 
 pytestmark = pytest.mark.usefixtures("processor_clock")
 
@@ -55,6 +63,35 @@ def test_more_workers_are_never_worse() -> None:
     assert None not in values
     assert values == sorted(values, key=lambda value: -(value or 0))
     assert solve(Instance(50, requests, workers=30)).objective == sum(r.output for r in requests)
+
+
+@pytest.mark.parametrize("clock", ["rounds", "seconds"])
+@pytest.mark.parametrize("scope", ["runs", "pauses"])
+@pytest.mark.parametrize("axis", [{}, {"block_size": 2}, {"max_active": 1}, {"block_tokens": 1}])
+def test_idle_workers_change_nothing(
+    clock: str, scope: str, axis: dict[str, Any], tmp_path: Path
+) -> None:
+    """Also from schedules on the last workers; proofs hold for all workers."""
+    shared = {"prefix": (1,)} if "block_tokens" in axis else {}
+    rows = [Request(0, 2, 3, **shared), Request(1, 1, 4, **shared)]  # type: ignore[arg-type]
+    few, many = (Instance(8, rows, workers=m, round_ms=40, **axis) for m in (2, 50))
+    of: dict[str, Any] = {"scope": scope, "clock": clock}
+    plain, certificate = (certify(each, ["fcfs"], time_limit=2, **of) for each in (few, many))
+    assert certificate.upper is not None
+    assert plain.upper is not None
+    assert certificate.upper.objective == plain.upper.objective
+    assert certificate.lower is not None
+    assert plain.lower is not None
+    assert clock == "seconds" or certificate.lower.value == plain.lower.value
+    write_certificate(certificate, file := tmp_path / "certificate.json")
+    assert verify(file).valid, verify(file).lines
+    late = run(many, "fcfs", router="round-robin", clock=clock)
+    last = replace(late, workers=[48, 49], resumed=[{}] * 48 + list(late.resumed[:2]))
+    assert last.violations() == []
+    search = Search(Problem(many, clock=late.clock))
+    assert search.offer((clock == "rounds" and last.schedule) or last, "last workers")
+    solving(search)
+    assert search.objective == certificate.upper.objective
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from brute_force import Server, optimum
 from commands import Run
 from effort import many
 from known import known
+from strategies import batch_time
 
 from kvopt import (
     BatchTime,
@@ -60,8 +61,7 @@ def drawn(seed: int, most: int = 4) -> tuple[Instance, Server]:
 
 def clock_of(server: Server) -> Seconds:
     """Return the clock of an oracle's server."""
-    lines = [Line(*line) for line in server.lines]
-    return Seconds(BatchTime(lines, prompt_ns=server.prompt_ns, kv_ns=server.kv_ns))
+    return Seconds(batch_time(server))
 
 
 def oracle(instance: Instance, server: Server) -> int:
@@ -179,8 +179,7 @@ def test_options_of_searches_are_for_seconds_too(run: Run, tmp_path: Path) -> No
     file = tmp_path / "fleet.json"
     write_instance(Instance(2_000, FLEET.requests[:8], workers=2), file)
     options = "--cold", "--ram", "2G", "--scope", "restarts", "-t", "0.5", "--json"
-    status, out, _ = run("solve", file, "--seconds", *options)
-    assert status == 0
+    out = run.done("solve", file, "--seconds", *options)[0]
     assert json.loads(out)["scope"] == "restarts"
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import doctest
 import random
 import sys
 import time
@@ -311,12 +310,3 @@ def test_pyplot_is_never_loaded(ec1: Schedule, tmp_path: Path) -> None:
     before = "matplotlib.pyplot" in sys.modules
     plot_schedule(ec1, tmp_path / "p.png")
     assert ("matplotlib.pyplot" in sys.modules) is before
-
-
-@pytest.mark.slow
-def test_the_page_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    page = Path(__file__).parents[2] / "docs" / "pictures.md"
-    monkeypatch.chdir(tmp_path)
-    failed, tried = doctest.testfile(str(page), module_relative=False)
-    assert (failed, tried > 0) == (0, True)
-    assert {path.suffix for path in tmp_path.iterdir()} == {".svg", ".pdf"}

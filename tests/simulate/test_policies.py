@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from literal import chen, jaillet
 from literal.common import Job, Run
+from strategies import jobs_of
 
 from kvopt import Instance, InvalidInput, Prediction, Request, run
 from kvopt.simulate.policies.base import shuffled_ranks
@@ -74,14 +75,6 @@ def drawn(rng: random.Random) -> Instance:
     return Instance(memory, requests)
 
 
-def jobs_of(instance: Instance) -> list[Job]:
-    jobs = []
-    for r in instance:
-        assert r.predicted is not None
-        jobs.append(Job(r.arrival, r.prompt, r.output, r.predicted.lower, r.predicted.upper))
-    return jobs
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("text", LITERAL)
 def test_policy_does_what_the_paper_says(text: str) -> None:
@@ -100,18 +93,52 @@ def test_policy_does_what_the_paper_says(text: str) -> None:
             assert found.evictions == expected.evictions
 
 
-@pytest.mark.parametrize(
-    ("keys", "message"),
-    [
-        ("threshold=0,short=1,long=2", "threshold: must be at least 1"),
-        ("threshold=3,short=3.5,long=4", "short: must be at least 1 and at most threshold, 3"),
-        ("threshold=3,short=1/2,long=4", "short: must be at least 1 and at most threshold, 3"),
-        ("threshold=3,short=2,long=3", "long: must be above threshold, 3, got 3"),
-    ],
-)
-def test_one_bit_takes_lengths_on_their_side_of_the_threshold(keys: str, message: str) -> None:
-    with pytest.raises(InvalidInput, match=message):
-        run(Instance(3, []), f"svf-1bit:{keys}")
+REFUSED = {
+    "nonsense": "must be one of",
+    "mc-sf:alpha": "key=value",
+    "mc-sf:beta=1": "is not a key of mc-sf",
+    "mc-sf:alpha=x": "a number",
+    "mc-sf:alpha=1/0": "a number",
+    "mc-sf:alpha=1": "below 1",
+    "mc-sf:alpha=0.1,alpha=0.1": "twice",
+    "mc-sf:pred=maybe": "must be one of exact",
+    "mc-sf:pred=noise,eps=2": "eps",
+    "mc-sf:seed=1.5": "an integer",
+    "mc-sf:intervals=rough,width=0": "width",
+    "alpha-protect": "needs alpha",
+    "alpha-beta:alpha=0.1": "needs beta",
+    "alpha-beta:alpha=0.1,beta=0": "above 0",
+    "a-random:memory=0": "at least 1",
+    "svf-1bit:threshold=0,short=1,long=2": "threshold: must be at least 1",
+    "svf-1bit:threshold=3,short=3.5,long=4": "short: must be at least 1 and at most threshold, 3",
+    "svf-1bit:threshold=3,short=1/2,long=4": "short: must be at least 1 and at most threshold, 3",
+    "svf-1bit:threshold=3,short=2,long=3": "long: must be above threshold, 3, got 3",
+    "paced:gap=0": "gap",
+    "slo:care=0.5": "care: must be at least 1",
+    "sorted-f:phase1=best": "phase1",
+    "sorted-lp:means=guess": "means",
+    "lp-swap:hindsight=1": "hindsight",
+    "svf:preset=serve-h100": "preset: is not a key of svf",
+    "vllm-fcfs:preset=serve-h10": "serve-h100",
+    "vllm-fcfs:block=0": "block: must be at least 1, got 0",
+    "vllm-fcfs:budget=10": "budget: must be at least max_seqs, 1024, got 10",
+    "vllm-fcfs:watermark=1": "watermark: must be at least 0 and below 1, got 1",
+    "vllm-fcfs": "request 'r0': block: needs 1 blocks of 16 tokens, memory has 0",
+    "vllm-fcfs:block=1,max_seqs=1,budget=2,chunked=0":
+        "request 'r0': budget: is below the 9 tokens that a round may have to process",
+    "vllm-priority:block=1,by=priority": "by: no request has a priority",
+    "sglang:page=0": "page: must be at least 1",
+    "sglang:conservative=0": "conservative: must be above 0",
+    "sglang:page=8": "request 'r0': page: needs 2 blocks of 8 tokens, memory has 1",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("text", REFUSED)
+def test_what_a_policy_refuses(text: str) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        run(Instance(9, [Request(0, 7, 2)]), text)
+    assert REFUSED[text] in str(caught.value)
+    assert "\n" not in str(caught.value)
 
 
 # ---- a line that stays sorted while items join and leave

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 
 import pytest
+from brute_force import Server
 from effort import examples
 from hypothesis import given
 from hypothesis import strategies as st
-from literal_server import Served, serve
-from strategies import instances
+from literal import chen, jaillet
+from literal.common import Job, Run, Timed
+from strategies import instances, jobs_of
 
 from kvopt import (
     BatchTime,
@@ -25,7 +29,6 @@ from kvopt import (
     generate,
     run,
 )
-from kvopt.errors import Stopped
 from kvopt.fleets import fleet_sizes
 from kvopt.problem.batch_time import NANOSECONDS
 from kvopt.problem.clocks import Seconds
@@ -134,30 +137,37 @@ def test_rounds_of_one_second_are_rounds(text: str, instance: Instance) -> None:
         assert getattr(found, name) == [time * NANOSECONDS for time in getattr(wanted, name)]
 
 
-# ---- a literal server --------------------------------------------------------------
+# ---- transcriptions of policies, whose rounds last ------------------------------------
+
+
+LITERAL: dict[str, Callable[[Sequence[Job], int], Run]] = {
+    "mc-sf": jaillet.mc_sf,
+    "fcfs": jaillet.fcfs,
+    "svf": jaillet.svf,
+    "h-sf": chen.h_sf,
+    "alpha-protect:alpha=0.3": partial(jaillet.alpha_protect, alpha="0.3"),
+}
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("text", ["mc-sf", "fcfs", "alpha-protect:alpha=0.3"])
+@pytest.mark.parametrize("text", LITERAL)
 @examples(30)
 @given(instance=timed(), model=models())
 def test_a_server_that_counts_round_by_round_does_the_same(
     text: str, instance: Instance, model: BatchTime
 ) -> None:
-    found = run(instance, text, clock=Seconds(model))
-    served = serve(instance, text, model)
-    if found.outcome is Outcome.LIVELOCK:
-        assert served is None
-        return
-    assert served is not None
-    assert outcome_of(found) == served
-
-
-def outcome_of(found: PolicyRun) -> Served:
-    return Served(
-        list(found.start_times), list(found.first_tokens), list(found.completions),
-        found.evictions, found.peak_memory,
-    )  # fmt: skip
+    clock = Seconds(model)
+    found, arrivals = run(instance, text, clock=clock), clock.arrivals(instance)
+    jobs = [job._replace(arrival=a) for job, a in zip(jobs_of(instance), arrivals, strict=True)]
+    server = Server([(e.round_ns, e.token_ns) for e in model.lines], model.prompt_ns, model.kv_ns)
+    served = Timed(jobs, server.round_ns)
+    expected = LITERAL[text](served, instance.memory)
+    assert found.outcome == expected.outcome
+    if found.outcome is Outcome.COMPLETED:
+        assert [*found.start_times] == served.starts
+        assert [*found.first_tokens] == served.first_tokens
+        assert [*found.completions] == served.completions
+        assert (found.evictions, found.peak_memory) == (expected.evictions, served.peak)
 
 
 def test_by_hand() -> None:
@@ -220,26 +230,6 @@ def test_a_policy_that_sleeps_while_nothing_runs_is_woken() -> None:
 # ---- outcomes ----------------------------------------------------------------------
 
 
-def test_a_livelock_is_named_and_has_no_total() -> None:
-    requests = [
-        Request(0, 0, 5),
-        Request(0, 0, 5),
-    ]
-    found = run(Instance(6, requests), "alpha-protect:alpha=0", clock=Seconds(EVEN))
-    assert found.outcome is Outcome.LIVELOCK
-    assert found.objective is None
-    assert found.completed == 0
-    shown = found.to_json()
-    assert shown["objective_seconds"] is None
-    assert shown["latency"] == {"mean": None, "median": None, "p99": None}
-    assert shown["tokens_per_second"] is None
-
-
-def test_a_run_can_be_stopped() -> None:
-    with pytest.raises(Stopped):
-        run(Instance(5, [Request(0, 1, 1)]), "fcfs", clock=Seconds(EVEN), should_stop=lambda: True)
-
-
 def test_hindsight_is_for_a_backlog_only() -> None:
     backlog = Instance(9, [Request(0, 1, 3), Request(0, 1, 4)])
     assert run(backlog, "sorted-lp:hindsight=1", clock=Seconds(EVEN)).completed == 2
@@ -263,13 +253,6 @@ def test_the_stand_ins_arrive_in_seconds() -> None:
         assert r.arrival_seconds is not None
         assert (r.arrival - 1) * 0.05 < r.arrival_seconds <= r.arrival * 0.05 + 1e-9
     assert run(instance, "svf", clock=Seconds(EVEN)).completed == 400
-    with pytest.raises(InvalidInput, match="per_second"):
-        generate("conversation", n=4, parameters={"per_second": 50, "rate": 1})
-
-
-def test_an_empty_instance_completes() -> None:
-    found = run(Instance(5, []), "svf", clock=Seconds(EVEN))
-    assert (found.objective, found.outcome, found.makespan) == (0, Outcome.COMPLETED, 0)
 
 
 @given(st.lists(st.integers(0, 99), min_size=1, max_size=300))

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import random
 
-import pytest
 from effort import many
 
-from kvopt import BatchTime, Instance, InvalidInput, Line, Request, Seconds, generate, run
+from kvopt import BatchTime, Instance, Line, Request, Seconds, generate, run
 from kvopt.incumbent.in_time import attained_in
 from kvopt.problem.slo import Slo
 
@@ -49,8 +48,3 @@ def test_it_completes_everything_on_machines_and_clocks() -> None:
             found = run(fleet, "slo", clock=clock, slo=slo)
             assert found.is_complete
             assert not found.violations()
-
-
-def test_a_care_below_one_is_refused() -> None:
-    with pytest.raises(InvalidInput, match="care: must be at least 1"):
-        run(Instance(1, []), "slo:care=0.5")

@@ -9,7 +9,7 @@ from random import Random
 import pytest
 from brute_force import Row, Server, completions, feasible
 from effort import many
-from strategies import drawn_with_prefixes, rows_of
+from strategies import batch_time, drawn_with_prefixes, rows_of
 
 from kvopt import BatchTime, Instance, Line, Request, Schedule, Scope, run
 from kvopt.certificates.files import certificate_text
@@ -20,7 +20,7 @@ from kvopt.verify.runs import checked_run
 from kvopt.verify.work import Work
 
 SERVER = Server([(20, 1), (12, 2)], 5, 1)
-CLOCK = Seconds(BatchTime([Line(20, 1), Line(12, 2)], kv_ns=1, prompt_ns=5))
+CLOCK = Seconds(batch_time(SERVER))
 
 
 def in_nanoseconds(instance: Instance, late: int) -> tuple[Instance, list[Row]]:

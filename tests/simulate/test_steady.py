@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import instances, plain
 
-from kvopt import Instance, InvalidInput, generate, policy, run
+from kvopt import Instance, generate, run
 
 
 def test_the_default_cache_holds_one_request_of_each_age() -> None:
@@ -43,26 +43,7 @@ def test_paced_keeps_its_pace_its_memory_and_its_order(instance: Instance, gap: 
             assert max(load(chosen, tried, end) for end in ends) > memory
 
 
-@pytest.mark.parametrize(
-    ("keys", "said"),
-    [
-        ({"output": 9}, "memory: must be at least"),
-        ({"least": 4}, "least: 4 is above"),
-        ({"rate": 1e6, "rounds": 10**6}, "rate: "),
-        ({"rate": 3, "batch": 2}, "batch: 2 is below rate = 3"),
-    ],
-)
-def test_what_steady_refuses(keys: dict[str, int], said: str) -> None:
-    with pytest.raises(InvalidInput, match=said):
-        generate("steady", memory=6, parameters=keys)
-
-
 def test_outputs_are_drawn_between_their_ends() -> None:
     keys = {"rounds": 300, "output": 5, "least": 2}
     outputs = {r.output for r in generate("steady", seed=2, parameters=keys)}
     assert outputs == {2, 3, 4, 5}
-
-
-def test_a_pause_of_no_round_is_refused() -> None:
-    with pytest.raises(InvalidInput, match="gap"):
-        policy("paced:gap=0")

@@ -169,6 +169,10 @@ TIMED = 'clock = "seconds"\n'
             "batch_time: kv_ns: is missing",
         ),
         ('certify = "no"\n' + ENTRY, "certify: must be a boolean, got a text"),
+        (HEAD + 'router = ["nearest"]\n' + ENTRY, "policies: nearest"),
+        (HEAD + ENTRY + "workers = [0, 1]\n", "instances[0].workers[0]: must be an integer >= 1"),
+        (HEAD + '[limits]\nslo = "soon"\n' + ENTRY, "limits.slo: "),
+        (HEAD + "[limits]\nslo = 12\n" + ENTRY, "limits.slo: must be "),
         (
             TIMED + HEAD + '[[instances]]\nfamily = "arrival-2"\n',
             "instances[0].family: arrival-2: round_ms: is missing, so that arrivals have",

@@ -22,8 +22,9 @@ from typing import Any
 import pytest
 from brute_force import optimum
 from commands import Run
+from known import known
 from strategies import plain
-from studied import BAD_POLICIES, tiny
+from studied import BAD_POLICIES, certified, tiny
 
 import kvopt
 from kvopt.certificates.files import certificate_text
@@ -71,23 +72,17 @@ class TestFolder:
     def test_records_are_true_and_link_to_certificates_that_verify(self, tmp_path: Path) -> None:
         folder = tmp_path / "out"
         found = run_study(read_study(tiny(tmp_path / "tiny.toml", narrow=True)), folder, jobs=1)
-        records = read_records(folder)
-        assert records == list(found.records)
-        assert len(records) == len({record.key for record in records}) == 12
-        assert len({record.ratio for record in records}) > 1
-        for record in records:
-            assert record.certificate is not None
-            assert kvopt.verify(folder / record.certificate).valid
-            content = json.loads(read_text(folder / record.certificate))
+        pairs = certified(folder)
+        assert [record for record, _ in pairs] == list(found.records)
+        assert (len(pairs), len({record.ratio for record, _ in pairs}) > 1) == (12, True)
+        for record, content in pairs:
             instance = instance_from_json(content["instance"])
             best = optimum(*plain(instance))
             assert (record.upper, record.lower, record.proved) == (best, best, True)
-            assert record.policy is not None
-            run = kvopt.run(instance, record.policy)
+            run = kvopt.run(instance, known(record.policy))
             assert (record.value, record.makespan, record.peak_memory, record.evictions) == (
                 run.objective, run.makespan, run.peak_memory, run.evictions,
             )  # fmt: skip
-            assert record.instance.hash == instance.hash
             assert [p["policy"] for p in content["policies"]] == ["mc-sf", "fcfs"]
 
     @pytest.mark.slow
@@ -109,9 +104,7 @@ class TestGoingOn:
         description, folder = done
         before = {path: path.stat().st_mtime_ns for path in (folder / "certificates").iterdir()}
         text = read_text(folder / "records.jsonl")
-        code, out, _ = run("study", description, "--out", folder, "--json")
-        assert code == 0
-        said = json.loads(out)
+        said = run.json("study", description, "--out", folder)
         assert (said["done"], said["before"], said["records"]) == (6, 6, 12)
         assert read_text(folder / "records.jsonl") == text
         after = {path: path.stat().st_mtime_ns for path in (folder / "certificates").iterdir()}
@@ -135,8 +128,7 @@ class TestGoingOn:
         args = ("study", description, "--out", tmp_path / "out", "--jobs", 1)
         code, out, _ = run(*args, "--limit", 2, "--json")
         assert (code, json.loads(out)["instances"]) == (0, 2)
-        code, out, err = run(*args)
-        assert code == 0
+        out, err = run.done(*args)
         assert "6 of 6 instances done, 0 failed" in err
         assert "mc-sf" in out
         assert found_values(tmp_path / "out") == found_values(folder)
@@ -152,8 +144,7 @@ class TestGoingOn:
         (folder / lost).unlink()
         half = "".join(lines[:-1]) + lines[-1][:200]
         path.write_text(half.replace('"mc-sf"', '"mc-xx"', 1))
-        code, out, err = run("study", done[0], "--out", folder, "--jobs", 1, "--json")
-        assert code == 0, err
+        out, err = run.done("study", done[0], "--out", folder, "--jobs", 1, "--json")
         said = json.loads(out)
         assert (said["before"], said["done"], len(said["damaged"])) == (3, 6, 2)
         assert "line 1 is damaged" in err
@@ -170,8 +161,7 @@ class TestGoingOn:
         assert seen[0].rate is None
         assert seen[-1].seconds_left == 0
         worst = seen[-1].worst
-        assert worst is not None
-        assert worst.ratio[0] == max(r.ratio[0] or 0 for r in read_records(tmp_path / "out"))
+        assert known(worst).ratio[0] == max(r.ratio[0] or 0 for r in read_records(tmp_path / "out"))
 
 
 class TestRefused:
@@ -193,13 +183,11 @@ class TestRefused:
         assert run("study", done[0], "--out", folder)[0] == 0
 
     def test_the_folder_of_another_study(self, done: tuple[Path, Path], run: Run) -> None:
-        code, _, err = run("study", "smoke", "--out", done[1])
-        assert code == 2
+        err = run.refused("study", "smoke", "--out", done[1])
         assert "study.toml: holds another study" in err
 
     def test_a_folder_that_cannot_be(self, done: tuple[Path, Path], run: Run) -> None:
-        code, _, err = run("study", done[0], "--out", done[0] / "out")
-        assert (code, "Not a directory" in err) == (2, True)
+        assert "Not a directory" in run.refused("study", done[0], "--out", done[0] / "out")
 
     @pytest.mark.parametrize("option", ["jobs", "limit"])
     def test_numbers_below_one(self, done: tuple[Path, Path], option: str) -> None:
@@ -262,10 +250,8 @@ class TestFailures:
         assert errors[0].endswith("bad.py: line 13: throws: admit failed: RuntimeError: on purpose")
         assert errors[1] == "policy hangs: did not end within 1.3 s"
         assert errors[2] == "PolicyFault: lies: starts 1000000, which is not waiting"
-        assert errors[3] is not None
-        assert errors[3].startswith("PolicyFault: overfills: holds ")
-        assert errors[4] is not None
-        assert errors[4].startswith("PolicyFault: mumbles: starts n, which is not waiting")
+        assert known(errors[3]).startswith("PolicyFault: overfills: holds ")
+        assert known(errors[4]).startswith("PolicyFault: mumbles: starts n, which is not waiting")
         assert errors[5] == "policy exits: the process ended with status 7"
         good = records["mc-sf"]
         assert good.proved
@@ -420,19 +406,13 @@ def test_a_terminal_shows_how_far_it_is(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.usefixtures("studies_read_once")
 def test_studies_are_listed_and_described(run: Run) -> None:
-    code, out, _ = run("study")
-    assert code == 0
+    out = run.done("study")[0]
     assert "arrival-1" in out
     assert "200" in out
-    code, out, _ = run("study", "--json")
-    assert {"name": "smoke", "title": "A look at every family, small enough to be proved"} in (
-        json.loads(out)["studies"]
-    )
-    code, out, _ = run("study", "smoke", "--describe")
-    assert out.startswith("# A minute")
-    code, out, _ = run("study", "smoke", "--describe", "--json")
-    described = json.loads(out)
-    assert described == tomllib.loads(builtin_text("smoke"))
+    smoke = {"name": "smoke", "title": "A look at every family, small enough to be proved"}
+    assert smoke in run.json("study")["studies"]
+    assert run.done("study", "smoke", "--describe")[0].startswith("# A minute")
+    assert run.json("study", "smoke", "--describe") == tomllib.loads(builtin_text("smoke"))
 
 
 def test_the_table_of_a_study_holds_its_intervals(done: tuple[Path, Path]) -> None:

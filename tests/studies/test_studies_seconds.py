@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 from commands import Run
+from known import known
+from studied import certified
 from studied import record as record_of
 
 import kvopt
@@ -83,22 +85,11 @@ def test_records_hold_what_a_simulation_gives(done: tuple[Path, Path]) -> None:
 
 
 def test_each_instance_is_certified_and_verifies(done: tuple[Path, Path]) -> None:
-    for record in read_records(done[1]):
-        assert record.certificate is not None
-        path = done[1] / record.certificate
-        assert kvopt.verify(path).valid
-        content = json.loads(path.read_text())
+    for record, content in certified(done[1]):
         assert content["clock"]["lines"]
-        assert content["hash"] == record.instance.hash
-        assert content["upper"]["value"] == record.upper
-        assert content["lower"]["value"] == record.lower
-        (mine,) = [run for run in content["policies"] if run["policy"] == record.policy]
-        assert mine["value"] == record.value
         ratio = ratio_of(record)
         if record.value is not None:
-            assert ratio.least is not None
-            assert ratio.most is not None
-            assert 1 <= ratio.least <= ratio.most
+            assert 1 <= known(ratio.least) <= known(ratio.most)
 
 
 def test_the_folder_needs_no_file_of_the_model(done: tuple[Path, Path]) -> None:
@@ -147,10 +138,7 @@ def test_files_keep_their_arrivals_and_their_names(tmp_path: Path, run: Run) -> 
     trace = tmp_path / "trace.csv"
     rows = ["2024-05-10 00:00:00.000,10,5", "2024-05-10 00:00:00.004,20,7"]
     trace.write_text("TIMESTAMP,ContextTokens,GeneratedTokens\n" + "\n".join(rows) + "\n")
-    code, _, err = run(
-        "import", trace, "--format", "azure", "--memory", 40, "-o", tmp_path / "trace.json"
-    )
-    assert code == 0, err
+    run.done("import", trace, "--format", "azure", "--memory", 40, "-o", tmp_path / "trace.json")
     drawn = kvopt.generate("conversation", 3, 1500, parameters={"per_second": 9})
     write_instance(drawn, tmp_path / "drawn.json")
     files = "".join(f'[[instances]]\nfile = "{name}.json"\n' for name in ("trace", "drawn"))

@@ -13,12 +13,12 @@ last runs of all requests are a schedule without evictions.
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from heapq import heappop, heappush
-from itertools import combinations_with_replacement, groupby
+from itertools import combinations_with_replacement, groupby, product
 from math import inf
 from typing import Any, NamedTuple, TypeVar
 
@@ -535,3 +535,54 @@ def every_problem(
         for count in range(1, n + 1):
             for requests in combinations_with_replacement(shapes, count):
                 yield smaller, requests
+
+
+def fleets_over_time(
+    memory: int, requests: Sequence[Triple], allowed: Sequence[Due], length: int,
+    misses: Sequence[int],
+) -> Iterator[tuple[tuple[int, ...], int]]:  # fmt: skip
+    """Yield machines by windows, and their time, of all schedules in which enough attain.
+
+    In rounds; requests that miss are left out.  A machine is on in any of the windows, it serves
+    what arrives or starts in one of these, and counts until the end of its work.
+    """
+    patterns = [on for on in product((0, 1), repeat=len(misses)) if any(on)]
+    windows = [{*range(k * length + 1, (k + 1) * length + 1)} for k in range(len(misses))]
+    for size in range(len(requests) + 1):
+        for fleet in combinations_with_replacement(patterns, size):
+            pairs = zip(requests, allowed, strict=True)
+            for placed in product(*(_ways(row, due, length, fleet) for row, due in pairs)):
+                ways = list(zip(requests, placed, strict=True))
+                late = Counter(row[0] // length for row, way in ways if way is None)
+                held = Counter[tuple[int, int]]()
+                for (_, prompt, output), way in ways:
+                    if way is not None:
+                        held.update(
+                            {(way[0], way[1] + g): prompt + g for g in range(1, output + 1)}
+                        )
+                enough = all(late[k] <= most for k, most in enumerate(misses))
+                if enough and max(held.values(), default=0) <= memory:
+                    on = {
+                        (machine, t)
+                        for machine, row in enumerate(fleet)
+                        for is_on, window in zip(row, windows, strict=True)
+                        for t in window
+                        if is_on
+                    }
+                    counts = tuple(sum(row[k] for row in fleet) for k in range(len(misses)))
+                    yield counts, len(on | held.keys())
+
+
+def _ways(
+    row: Triple, due: Due, length: int, fleet: Sequence[Sequence[int]]
+) -> list[tuple[int, int] | None]:
+    """Return the machines and starts with which a request attains, and None if it misses."""
+    arrival, _, output = row
+    last = min(due.first - 1, due.end - output)
+    starts = range(arrival, arrival + int(last) + 1) if output - 1 <= due.rest else range(0)
+    served: list[tuple[int, int] | None] = [None]
+    for machine, on in enumerate(fleet):
+        for start in starts:
+            windows = {arrival // length, start // length} & {*range(len(on))}
+            served += [(machine, start)] * any(on[k] for k in windows)
+    return served

@@ -28,7 +28,6 @@ from kvopt import (
     solve,
     tiny_optimum,
 )
-from kvopt.bounds.relaxations import RELAXATIONS
 from kvopt.fleets import fleet_sizes
 from kvopt.problem.axes import AXES
 from kvopt.problem.clocks import Seconds
@@ -114,11 +113,8 @@ def _lines() -> Iterator[str]:
     yield from (
         "",
         "Where no bound knows an axis, that of a wider problem holds. Results and certificates "
-        "name the relaxations that they used.",
-        "",
-        "|relaxation|why its bounds hold|",
-        "|---|---|",
-        *(f"|{each.name}|{each.sentence}|" for each in RELAXATIONS.values()),
+        "name the [relaxations](theory/bounds.md#relaxations)",
+        "that they used.",
         "",
         "## How strong bounds are",
         "",
@@ -139,9 +135,6 @@ def _lines() -> Iterator[str]:
                 weak.append(f"- {' and '.join(axes)}: {WEAK[axes]}.")
         yield f"|{name}|{'|' * place}{'|'.join(cells)}|"
     yield from (*([""] if weak else []), *weak)
-    yield from ("", "## What is refused", "", "These ask for what does not exist.", "")
-    for what, calls in REFUSED.items():
-        yield f"- {what}: {', '.join(f'`{refusal(work)}`' for work in calls)}."
     yield from ("", "`python tests/support/capabilities.py` writes this page.")
 
 

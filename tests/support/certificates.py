@@ -13,10 +13,13 @@ from typing import Any
 
 from strategies import instance_of, plain, random_feasible_starts
 
+from kvopt.certificates.files import certificate_text, proof_to_json
+from kvopt.incumbent.certificate import Certificate
+from kvopt.incumbent.proofs import Proof
 from kvopt.problem.instance import Instance
 from kvopt.problem.instance_files import instance_to_json
-from kvopt.verify import Verdict, verify
-from kvopt.verify.problem import Problem, Request
+from kvopt.verify import Verdict, verify, verify_text
+from kvopt.verify.problem import Problem, Request, hash_of
 from kvopt.verify.proofs import value_of_proof
 from kvopt.verify.slo import Due, most_in_time
 from kvopt.verify.work import Work
@@ -45,9 +48,16 @@ def problem_of(instance: Instance, **more: Any) -> Problem:
     return Problem(instance.memory, requests, instance.workers, instance.block_size, **more)
 
 
-def proved(instance: Instance, proof: dict[str, Any], **more: Any) -> int:
+def in_file(proof: Proof) -> dict[str, Any]:
+    """Return a proof as a reader finds it in a file."""
+    read: dict[str, Any] = json.loads(json.dumps(proof_to_json(proof)))
+    return read
+
+
+def proved(instance: Instance, proof: Proof | dict[str, Any], **more: Any) -> int:
     """Return what the verifier makes of a proof."""
-    return value_of_proof(problem_of(instance, **more), proof, Work())[0]
+    read = proof if isinstance(proof, dict) else in_file(proof)
+    return value_of_proof(problem_of(instance, **more), read, Work())[0]
 
 
 def random_proof(source: random.Random, most: int = 12) -> dict[str, Any]:
@@ -65,17 +75,26 @@ def random_proof(source: random.Random, most: int = 12) -> dict[str, Any]:
     return prices_proof(denominator, source.choice((1, 1, 2, 5)), numbers)
 
 
+def claiming(instance: Instance | dict[str, Any], **members: Any) -> dict[str, Any]:
+    """Return a certificate of an instance, or of its object, that claims these members alone."""
+    return {
+        "schema": "kvopt.certificate/4",
+        "clock": "rounds",
+        "scope": "runs",
+        "instance": instance_to_json(instance) if isinstance(instance, Instance) else instance,
+        "hash": instance.hash if isinstance(instance, Instance) else hash_of(instance),
+        "upper": None,
+        "lower": None,
+        **members,
+    }
+
+
 def certificate(instance: Instance, source: random.Random, **members: Any) -> dict[str, Any]:
     """Return a valid certificate as an object, with a random schedule and random prices."""
     starts = random_feasible_starts(instance, source)
     value = sum(k + r.output - r.arrival for k, r in zip(starts, instance, strict=True))
     proof = random_proof(source)
-    return {
-        "schema": "kvopt.certificate/4",
-        "clock": "rounds",
-        "scope": "runs",
-        "instance": instance_to_json(instance),
-        "hash": instance.hash,
+    claims = {
         "upper": {"value": value, "starts": list(starts)},
         "lower": {"value": proved(instance, proof), "proof": proof},
         "policies": [
@@ -83,8 +102,8 @@ def certificate(instance: Instance, source: random.Random, **members: Any) -> di
             {"policy": "other", "outcome": "livelock", "value": None},
         ],
         "provenance": {"seed": 7},
-        **members,
     }
+    return claiming(instance, **claims | members)
 
 
 def random_segments(instance: Instance, source: random.Random) -> list[list[list[int]]]:
@@ -166,6 +185,13 @@ def with_slo(content: dict[str, Any], source: random.Random) -> dict[str, Any]:
     best = content["upper"]
     claim["best"] = source.choice((None, {**best, "attained": attained(best)}))
     return content
+
+
+def verified(made: Certificate) -> str:
+    """Return the report on the file of a certificate, which is valid."""
+    verdict = verify_text(certificate_text(made))
+    assert verdict.valid, verdict.lines
+    return "\n".join(verdict.lines)
 
 
 def judged(path: Path, content: object) -> Verdict:

@@ -8,21 +8,20 @@ from __future__ import annotations
 import random
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import combinations
-from math import inf
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
-from brute_force import Due, Server, most_in_time, optimum
+import claims
+from brute_force import most_in_time
+from certificates import claiming
+from claims import Content
+from strategies import batch_time
 
 from kvopt import (
-    BatchTime,
-    Instance,
-    Line,
-    Request,
     bound,
     certify,
     read_certificate,
@@ -35,7 +34,8 @@ from kvopt.certificates.files import certificate_text
 from kvopt.fleets import fleet_sizes
 from kvopt.incumbent.in_time import InTime
 from kvopt.problem.axes import AXES
-from kvopt.problem.clocks import ROUNDS, Clock, Seconds
+from kvopt.problem.clocks import ROUNDS, Seconds
+from kvopt.problem.instance_files import instance_from_json
 from kvopt.problem.problem import Problem
 from kvopt.problem.scopes import Scope
 from kvopt.problem.slo import Slo
@@ -89,96 +89,51 @@ def case(axes: tuple[str, ...], seed: int) -> Case:
     block = 2 if "blocks" in axes else 1
     unit = block * source.randint(1, 2) if "sharing" in axes else 1
     few = "chunks" in axes and "seconds" in axes
-    rows = []
+    rows: list[Content] = []
     for number in range(source.randint(2, 3 if few else 4)):
         shares = "sharing" in axes and (number == 0 or source.random() < 0.7)
         private, output = source.randint(0, 2), source.randint(1, 3)
-        path = ("a",) if shares else ()
-        rows.append((source.choice((0, 0, 1, 3, 5)), private + unit * len(path), output, path))
+        arrival = source.choice((0, 0, 1, 3, 5))
+        row: Content = {"arrival": arrival, "prompt": private + unit * shares, "output": output}
+        if "seconds" in axes:
+            row |= {"arrival": 0, "arrival_seconds": arrival / 1e9}
+        rows.append({**row, "prefix": ["a"]} if shares else row)
     weights = [source.choice((1, 2, 4)) if number else 2 for number in range(len(rows))]
-    weights = weights if "weights" in axes else [1] * len(rows)
-    memory = max(block * -(-(row[1] + row[2]) // block) for row in rows) + source.randint(0, 5)
-    server = _server(source) if "seconds" in axes else None
-    spelled = "+".join(name for name in ("pauses", "chunks") if name in axes) or "runs"
-    limit, workers = source.choice((1, 2)), 2 if "workers" in axes else 1
-    rules = {
-        "server": server,
-        "scope": spelled if server else spelled.replace("chunks", ""),
-        "block": block,
-        "unit": unit,
-        "most_active": limit if "limit" in axes else float("inf"),
+    if "weights" in axes:
+        rows = [{**row, "weight": weight} for row, weight in zip(rows, weights, strict=True)]
+    memory = max(block * -(-(row["prompt"] + row["output"]) // block) for row in rows)
+    instance: Content = {"schema": "kvopt.instance/2", "requests": rows}
+    instance["memory"] = memory + source.randint(0, 5)
+    model = _model(source) if "seconds" in axes else "rounds"
+    named: Content = {
+        "blocks": ("block_size", 2),
+        "workers": ("workers", 2),
+        "sharing": ("block_tokens", unit),
+        "limit": ("max_active", source.choice((1, 2))),
     }
-    limits = source.choice(_LIMITS) if "slo" in axes else {}
-    unit_ns = _SLOW if server else 1
-    lengths = {name: limit * unit_ns for name, limit in limits.items()}
-    due = [
-        Due(
-            lengths.get("ttft", inf),
-            lengths.get("tpot", inf) * (row[2] - 1) if row[2] > 1 else 0,
-            lengths.get("e2e", inf),
-        )
-        for row in rows
-    ]
-    texts = {name: f"{limit}ns" if server else limit for name, limit in lengths.items()}
+    instance |= dict(member for axis, member in named.items() if axis in axes)
+    spelled = "+".join(name for name in ("pauses", "chunks") if name in axes) or "runs"
+    limits: Content = source.choice(_LIMITS) if "slo" in axes else {}
+    if "seconds" in axes:
+        limits = {name: f"{limit * _SLOW}ns" for name, limit in limits.items()}
+    tiny = claims.Problem(claiming(instance, clock=model, scope=spelled))
+    due = [tiny.due_of(row, limits) for row in rows]
     scope = Scope.parse(spelled)
     problem = Problem(
-        _instance(rows, weights, memory, axes, unit, block, workers, limit),
-        _clock(server),
+        instance_from_json(instance),
+        ROUNDS if tiny.server is None else Seconds(batch_time(tiny.server)),
         scope.joined(Scope.SHARING) if "sharing" in axes else scope,
-        Slo(**texts) if limits else None,
+        Slo(**limits) if limits else None,
     )
-    return Case(
-        axes,
-        problem,
-        optimum(memory, rows, workers=workers, weights=weights, **rules),
-        most_in_time(memory, rows, due, workers=workers, **rules) if limits else None,
-    )
+    most = most_in_time(tiny.memory, tiny.requests, due, **tiny.rules) if limits else None
+    return Case(axes, problem, tiny.least(), most)
 
 
-def _instance(
-    rows: Sequence[tuple[int, int, int, tuple[str, ...]]],
-    weights: list[int],
-    memory: int,
-    axes: tuple[str, ...],
-    unit: int,
-    block: int,
-    workers: int,
-    limit: int,
-) -> Instance:
-    timed = "seconds" in axes
-    requests = [
-        Request(
-            0 if timed else arrival,
-            prompt,
-            output,
-            weight=weight,
-            prefix=path,
-            arrival_seconds=arrival / 1e9 if timed else None,
-        )
-        for (arrival, prompt, output, path), weight in zip(rows, weights, strict=True)
-    ]
-    return Instance(
-        memory,
-        requests,
-        workers=workers,
-        block_size=block,
-        block_tokens=unit if "sharing" in axes else None,
-        max_active=limit if "limit" in axes else None,
-    )
-
-
-def _server(source: random.Random) -> Server:
-    lines = [(source.randint(1, 9), source.randint(0, 4))]
+def _model(source: random.Random) -> Content:
+    lines = [{"round_ns": source.randint(1, 9), "token_ns": source.randint(0, 4)}]
     if source.random() < 0.5:
-        lines.append((source.randint(0, 5), source.randint(1, 6)))
-    return Server(lines, source.choice((0, 1)), source.choice((0, 1)))
-
-
-def _clock(server: Server | None) -> Clock:
-    if server is None:
-        return ROUNDS
-    lines = [Line(*line) for line in server.lines]
-    return Seconds(BatchTime(lines, kv_ns=server.kv_ns, prompt_ns=server.prompt_ns))
+        lines.append({"round_ns": source.randint(0, 5), "token_ns": source.randint(1, 6)})
+    return {"lines": lines, "prompt_ns": source.choice((0, 1)), "kv_ns": source.choice((0, 1))}
 
 
 # ---- the doors ----------------------------------------------------------------------------------

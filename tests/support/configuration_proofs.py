@@ -11,12 +11,12 @@ from functools import cache
 from typing import Any, NamedTuple
 
 import brute_force
+from certificates import claiming
 from effort import many
 from literal import configurations as literal
 from literal.best_prices import best_prices
 from strategies import instance_of
 
-from kvopt.problem.instance_files import instance_to_json
 from kvopt.verify import problem as checker
 from kvopt.verify.problem import Request
 from kvopt.verify.proofs import value_of_proof
@@ -42,18 +42,7 @@ def price_at(stage: Stage, time: int, peak: int, r: int) -> int:
         return 0
     if r >= rounds:
         return 0
-    return between(stage["times"], [row[place + r] for row in stage["numerators"]], time)
-
-
-def between(times: Sequence[int], values: Sequence[int], time: int) -> int:
-    """Return a value at a time, rounded down, from those at neighbouring times."""
-    if time in times:
-        return values[times.index(time)]
-    if not times[0] < time < times[-1]:
-        return 0
-    x = max(x for x, known in enumerate(times) if known < time)
-    (a, b), (low, high) = times[x : x + 2], values[x : x + 2]
-    return math.floor(Fraction((b - time) * low + (time - a) * high, b - a))
+    return literal.between(stage["times"], [row[place + r] for row in stage["numerators"]], time)
 
 
 def all_prices(memory: int, stage: Stage) -> dict[int, dict[literal.State, Fraction]]:
@@ -75,14 +64,13 @@ def right_sides(
     Until the first arrival nothing can be active.
     """
     times, first = stage["times"], min((arrival for arrival, _, _ in requests), default=0)
-    heaviest = []
     prices = all_prices(memory, stage)
-    for before, time, after in zip([0, *times], times, [*times[1:], times[-1] + 1], strict=False):
-        near = [literal.copies_in(requests, left, t) for t in range(before + 1, after)]
-        copies = {state: max(found[state] for found in near) for state in set().union(*near)}
-        most = literal.largest(prices[time], memory, copies) * stage["denominator"]
-        heaviest.append(int(most))
-    return [between(times, heaviest, t) if t > first else 0 for t in range(times[-1] + 1)]
+    around = literal.copies_around(requests, left, times)
+    heaviest = [
+        int(literal.largest(prices[time], memory, copies) * stage["denominator"])
+        for time, copies in zip(times, around, strict=True)
+    ]
+    return [literal.between(times, heaviest, t) if t > first else 0 for t in range(times[-1] + 1)]
 
 
 def replay(problem: Problem, proof: Proof) -> int | None:
@@ -258,16 +246,7 @@ def plainly(problem: Problem) -> checker.Problem:
 
 def content_of(problem: Problem, proof: Proof, value: int) -> dict[str, Any]:
     """Return a certificate of nothing but a proof."""
-    instance = instance_of(*problem)
-    return {
-        "schema": "kvopt.certificate/4",
-        "clock": "rounds",
-        "scope": "runs",
-        "instance": instance_to_json(instance),
-        "hash": instance.hash,
-        "upper": None,
-        "lower": {"value": value, "proof": proof},
-    }
+    return claiming(instance_of(*problem), lower={"value": value, "proof": proof})
 
 
 def words(problem: Problem, proof: Proof, value: int) -> str:

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from fractions import Fraction
-from itertools import combinations, product
+from itertools import product, repeat
+from math import ceil
 from typing import Any
 
 import pytest
+from literal import configurations as literal
+from price_oracle import bound_of
 
 from kvopt.verify import configurations, proofs, seconds, slo, volume
-from kvopt.verify.prices import NO_PREFIX, _levels
+from kvopt.verify.prices import NO_PREFIX, levels_of
 from kvopt.verify.problem import Clock, Problem, Request, held_together
 from kvopt.verify.slo import TimePrices
 from kvopt.verify.work import Invalid, Prepared, Work, pairwise
@@ -24,58 +27,21 @@ Evaluator = Callable[[Problem, Proof, Work], Prepared]
 
 def prices(problem: Problem, proof: dict[str, Any]) -> int:
     """Return the bound of prices: least costs of all requests less the price of all capacities."""
-    (memory, private, most), block = held_together(problem), problem.block
+    memory, private, most = held_together(problem)
     prefixes = next((r for r in proof["resources"] if r["name"] == "prefixes"), NO_PREFIX)
-    levels, token = _levels(problem, prefixes, most), _of_tokens(proof)
-    slots = [
-        (each["capacity"], _line(each["times"], each["numerators"]))
-        for each in proof["resources"]
-        if each["name"] == "slots"
-    ]
-    unit: int = prefixes["denominator"]
-    scale: int = unit * proof["denominator"]
-    last = max([0, *token, *(time for _, line in slots for time in line)])
+    levels = levels_of(problem, prefixes, most)
 
     def shared(i: int, time: int) -> int:
         x = bisect_left(prefixes["times"], time) - 1
         return levels[i][x] if 0 <= x < len(levels[i]) else 0
 
-    def cost(i: int, times: Sequence[int], weight: int) -> int:
-        paid: int = scale * weight * (times[-1] - problem.requests[i].arrival)
-        for held, time in enumerate(times, private[i] + 1):
-            paid += token[time] * (unit * -(-held // block) * block + shared(i, time))
-            taken = ((many + 1) * held // (memory + 1) * line[time] for many, line in slots)
-            paid += unit * sum(taken)
-        return paid
-
-    def runs(request: Request) -> Iterator[Sequence[int]]:
-        arrival, _, output = request
-        end = max(arrival, last) + output
-        if problem.pauses:
-            return combinations(range(arrival + 1, end + 1), output)
-        return (range(k + 1, k + output + 1) for k in range(arrival, end - output + 1))
-
-    worth = memory * sum(token.values()) + sum(many * sum(line.values()) for many, line in slots)
-    total: int = -problem.used * unit * worth
-    weights = problem.weights or (1,) * len(problem.requests)
-    for i, (request, weight) in enumerate(zip(problem.requests, weights, strict=True)):
-        total += min(cost(i, times, weight) for times in runs(request))
-    return -(-total // scale)
-
-
-def _of_tokens(proof: Proof) -> Counter[int]:
-    (tokens,) = (each for each in proof["resources"] if each["name"] == "tokens")
-    return Counter(dict(enumerate(tokens["numerators"], tokens["first"])))
-
-
-def _line(borders: list[int], values: list[int]) -> Counter[int]:
-    """Return prices of a slot at all times after the first border; slopes are rounded up."""
-    line: Counter[int] = Counter()
-    for x in range(len(borders) - 1):
-        slope = -((values[x] - values[x + 1]) // (borders[x + 1] - borders[x]))
-        for n in range(1, borders[x + 1] - borders[x] + 1):
-            line[borders[x] + n] = values[x] + n * slope
-    return line
+    rows = [(r.arrival, own, r.output) for r, own in zip(problem.requests, private, strict=True)]
+    return ceil(
+        bound_of(
+            memory, rows, proof, block=problem.block, workers=problem.used, pauses=problem.pauses,
+            weights=problem.weights or (), shared=shared, unit=prefixes["denominator"],
+        )
+    )  # fmt: skip
 
 
 def fluid(requests: list[Request], volumes: list[int], rate: int) -> list[int]:
@@ -116,44 +82,14 @@ def costs(stage: Any, starts: Sequence[Sequence[int]]) -> list[list[int]]:
 
 
 def heaviest(stage: Any, starts: Sequence[Sequence[int]]) -> list[int]:
-    """Return R at each knot: over all states, within their copies, that fit together.
-
-    They can if memory suffices when each completes.  Copies are those of the largest number of
-    requests that may be in a state at some time strictly between the neighbours of the knot.
-    """
-    found = []
-    for x, time in enumerate(stage.times):
-        before = stage.times[x - 1] if x else 0
-        after = stage.times[x + 1] if x + 1 < len(stage.times) else time + 1
-        copies: Counter[tuple[int, int]] = Counter()
-        for t in range(max(0, before) + 1, after):
-            copies |= Counter(
-                (r.prompt + t - k, k + r.output - t)
-                for r, own in zip(stage.requests, starts, strict=True)
-                for k in own
-                if k < t <= k + r.output
-            )
-        states = [state for state in copies if stage.price(time, sum(state), state[1])]
-        best = 0
-        for counts in product(*(range(copies[state] + 1) for state in states)):
-            some = [
-                state for state, count in zip(states, counts, strict=True) for _ in range(count)
-            ]
-            if all(sum(h + r for h, left in some if left >= r) <= stage.memory for _, r in some):
-                best = max(best, sum(stage.price(time, h + r, r) for h, r in some))
-        found.append(stage.used * best)
-    return found
-
-
-def between(times: Sequence[int], values: Sequence[int], time: int) -> int:
-    """Return a value at a time from those at its neighbours, rounded down; 0 outside of them."""
-    if not times[0] <= time <= times[-1]:
-        return 0
-    x = bisect_left(times, time)
-    if times[x] == time:
-        return values[x]
-    (a, b), (low, high) = times[x - 1 : x + 1], values[x - 1 : x + 1]
-    return ((b - time) * low + (time - a) * high) // (b - a)
+    """Return R at each knot: over all states, within their copies, that fit together."""
+    around = literal.copies_around(stage.requests, starts, stage.times)
+    weights = (
+        {state: stage.price(time, sum(state), state[1]) for state in copies}
+        for time, copies in zip(stage.times, around, strict=True)
+    )
+    largest = map(literal.largest, weights, repeat(stage.memory), around)
+    return [int(stage.used * weight) for weight in largest]
 
 
 def search(stage: Any, target: int) -> int:
@@ -301,7 +237,7 @@ class AllSchedules:
 def state_costs(stage: Any, starts: Sequence[Sequence[int]]) -> list[list[int]]:
     """Set R and return the costs of starts under prices of states."""
     knots = heaviest(stage, starts)
-    stage.most = [between(stage.times, knots, t) for t in range(stage.last + 1)]
+    stage.most = [literal.between(stage.times, knots, t) for t in range(stage.last + 1)]
     return costs(stage, starts)
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import random
 from typing import Any
 
-from certificates import random_proof
+from certificates import claiming, random_proof
 from strategies import random_shape
 
-from kvopt.verify.problem import Problem, hash_of, held_together, problem_of
+from kvopt.verify.problem import Problem, held_together, problem_of
 from kvopt.verify.proofs import missing
 
 Content = dict[str, Any]
@@ -37,9 +37,7 @@ def drawn(source: random.Random) -> Content:
         instance["block_size"] = block
     elif source.random() < 0.4:
         instance["workers"] = source.choice((2, 3))
-    content = {"schema": "kvopt.certificate/4", "clock": "rounds", "instance": instance,
-               "hash": hash_of(instance), "scope": source.choice(SCOPES), "upper": None,
-               "lower": None}  # fmt: skip
+    content = claiming(instance, scope=source.choice(SCOPES))
     if timed:
         content["clock"] = model(source)
     return content
@@ -73,9 +71,7 @@ def restricted(source: random.Random) -> Content:
     if any("prefix" in row for row in rows):
         instance["block_tokens"] = size
         scope = f"sharing+{scope}".replace("+runs", "")
-    return {"schema": "kvopt.certificate/4", "clock": model(source) if timed else "rounds",
-            "instance": instance, "hash": hash_of(instance), "scope": scope, "upper": None,
-            "lower": None}  # fmt: skip
+    return claiming(instance, clock=model(source) if timed else "rounds", scope=scope)
 
 
 def model(source: random.Random) -> Content:

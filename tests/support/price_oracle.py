@@ -5,7 +5,7 @@ From the definitions alone: nothing of kvopt is imported, a proof is what a file
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from itertools import combinations
 from typing import Any
@@ -16,7 +16,7 @@ from scipy.optimize import linprog
 
 
 def price_of_a_slot(borders: Sequence[int], values: Sequence[int], time: int) -> int:
-    """Return it as docs/bounds.md defines it."""
+    """Return it as docs/theory/bounds.md defines it."""
     for (begin, price), (end, after) in zip(
         zip(borders, values, strict=True), zip(borders[1:], values[1:], strict=False), strict=False
     ):
@@ -33,32 +33,44 @@ def bound_of(
     block: int = 1,
     workers: int = 1,
     pauses: bool = False,
+    weights: Sequence[int] = (),
+    shared: Callable[[int, int], int] = lambda *_: 0,
+    unit: int = 1,
 ) -> Fraction:
-    """Return what a proof gives before it is rounded, from every choice of active times."""
-    unit: int = proof["denominator"]
-    first, *slots = proof["resources"]
+    """Return what a proof gives before it is rounded, from every choice of active times.
+
+    A request pays for its own tokens, and for ``shared`` parts of ``unit`` of nodes that it has
+    in common with others: a function of request and time.
+    """
+    scale: int = unit * proof["denominator"]
+    (first,) = (each for each in proof["resources"] if each["name"] == "tokens")
+    slots = [each for each in proof["resources"] if each["name"] == "slots"]
     tokens: dict[int, int] = dict(enumerate(first["numerators"], first["first"]))
-    last = max([*tokens, *(time for slot in slots for time in slot["times"])], default=0)
+    last = max([0, *tokens, *(time for slot in slots for time in slot["times"])])
 
     def of_slots(time: int) -> Iterator[tuple[int, int]]:
         for slot in slots:
             price = price_of_a_slot(slot["times"], slot["numerators"], time)
             yield slot["capacity"], price
 
-    def paid(time: int, held: int) -> int:
+    def paid(i: int, time: int, held: int) -> int:
         shares = ((count + 1) * held // (memory + 1) * price for count, price in of_slots(time))
-        return tokens.get(time, 0) * block * -(-held // block) + sum(shares)
+        whole = unit * block * -(-held // block) + shared(i, time)
+        return tokens.get(time, 0) * whole + unit * sum(shares)
 
-    def least(request: Triple) -> int:
+    def least(i: int, request: Triple, weight: int) -> int:
         arrival, prompt, output = request
         return min(
-            unit * (times[-1] - arrival) + sum(paid(t, prompt + j) for j, t in enumerate(times, 1))
+            scale * weight * (times[-1] - arrival)
+            + sum(paid(i, t, prompt + j) for j, t in enumerate(times, 1))
             for times in _active(arrival, output, last, pauses)
         )
 
     rent = block * (memory // block) * sum(tokens.values())
     rent += sum(count * price for time in range(last + 1) for count, price in of_slots(time))
-    return Fraction(sum(map(least, requests)) - workers * rent, unit)
+    pairs = zip(requests, weights or [1] * len(requests), strict=True)
+    total = sum(least(i, *pair) for i, pair in enumerate(pairs))
+    return Fraction(total - workers * unit * rent, scale)
 
 
 def _active(arrival: int, output: int, last: int, pauses: bool) -> Iterator[Sequence[int]]:

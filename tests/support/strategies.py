@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from math import inf
 from typing import Any
 
-from brute_force import Row, Starts, Triple, feasible, optimum
+from brute_force import Row, Server, Starts, Triple, feasible, optimum
 from hypothesis import strategies as st
+from literal.common import Job
 
+from kvopt.problem.batch_time import BatchTime, Line
 from kvopt.problem.instance import Instance
 from kvopt.problem.requests import Prediction, Request
 
@@ -32,6 +34,12 @@ def rows_of(instance: Instance) -> list[Row]:
     return [(r.arrival, r.prompt, r.output, tuple(r.prefix)) for r in instance]
 
 
+def jobs_of(instance: Instance) -> list[Job]:
+    """Return the requests of an instance, with their intervals, as transcriptions take them."""
+    pairs = ((r, r.predicted or Prediction(r.output, r.output)) for r in instance)
+    return [Job(r.arrival, r.prompt, r.output, p.lower, p.upper) for r, p in pairs]
+
+
 def optimum_of(instance: Instance, **rules: Any) -> int:
     """Return the least weighted latency in rounds of an instance, with all that it asks for."""
     asked: dict[str, Any] = {
@@ -42,6 +50,17 @@ def optimum_of(instance: Instance, **rules: Any) -> int:
         "most_active": instance.max_active or inf,
     }
     return optimum(instance.memory, rows_of(instance), **(asked | rules))
+
+
+def batch_time(server: Server) -> BatchTime:
+    """Return how long rounds last on a server of brute force."""
+    return BatchTime([Line(*line) for line in server.lines], server.kv_ns, server.prompt_ns)
+
+
+def timed_instance(memory: int, triples: Sequence[Triple], **more: Any) -> Instance:
+    """Return an instance whose arrivals are nanoseconds."""
+    requests = [Request(0, s, o, arrival_seconds=a / 10**9) for a, s, o in triples]
+    return Instance(memory, requests, **more)
 
 
 def shapes(memory: int, most_output: int) -> st.SearchStrategy[tuple[int, int]]:

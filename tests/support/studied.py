@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
-from kvopt.studies.records import Record, StudiedInstance, record_key
+import kvopt
+from kvopt.files.reading import read_text
+from kvopt.studies.records import Record, StudiedInstance, read_records, record_key
 
 TINY = """
 name = "tiny"
@@ -91,3 +94,21 @@ def record(
     }
     made = StudiedInstance(**instance)
     return Record(instance=made, policy=policy, value=value, **(content | fields))
+
+
+def certified(folder: Path) -> list[tuple[Record, Any]]:
+    """Return the records of a study, which say what their valid certificates say, with these."""
+    records = read_records(folder)
+    assert len({record.key for record in records}) == len(records)
+    contents = {}
+    for name in {record.certificate for record in records}:
+        assert name is not None
+        assert kvopt.verify(folder / name).valid
+        contents[name] = json.loads(read_text(folder / name))
+    for record in records:
+        content = contents[str(record.certificate)]
+        (judged,) = (run for run in content["policies"] if run["policy"] == record.policy)
+        sides = [content[side] and content[side]["value"] for side in ("upper", "lower")]
+        assert [record.instance.hash, record.value] == [content["hash"], judged["value"]]
+        assert [record.upper, record.lower] == sides
+    return [(record, contents[str(record.certificate)]) for record in records]

@@ -7,11 +7,12 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import pytest
+from brute_force import feasible
 from effort import examples
 from hypothesis import given
 from hypothesis import strategies as st
 from routed import assert_routed
-from strategies import instances
+from strategies import instances, plain
 
 from kvopt import (
     BatchTime,
@@ -51,7 +52,7 @@ def served_centrally(
     The worker that will hold the fewest tokens in the next round is asked first, and again after
     a start; a worker starts the first in line if that fits from now on.
     """
-    requests = instance.requests
+    requests, rows = instance.requests, plain(instance)[1]
     starts, workers = [-1] * len(requests), [-1] * len(requests)
     running: list[list[int]] = [[] for _ in range(instance.workers)]
     now = 0
@@ -68,7 +69,8 @@ def served_centrally(
             worker = min(asking, key=lambda w: (loads[w], w))
             first = line[0]
             starts[first] = now
-            if _fits(instance, starts, [*running[worker], first], now):
+            there = [*running[worker], first]
+            if feasible(instance.memory, [rows[i] for i in there], [starts[i] for i in there]):
                 workers[first] = worker
                 running[worker].append(first)
                 line.pop(0)
@@ -78,20 +80,6 @@ def served_centrally(
                 asking.remove(worker)
         now += 1
     return starts, workers
-
-
-def _fits(instance: Instance, starts: list[int], members: list[int], now: int) -> bool:
-    requests = instance.requests
-    for i in members:
-        time = starts[i] + requests[i].output
-        held = sum(
-            requests[j].prompt + time - starts[j]
-            for j in members
-            if starts[j] + requests[j].output >= time > now
-        )
-        if held > instance.memory:
-            return False
-    return True
 
 
 def in_seconds(instance: Instance) -> Instance:

@@ -73,13 +73,6 @@ def counted_again(found: Certificate, folder: Path) -> object:
     return read_certificate(folder / "c.json").runs[0].measures()
 
 
-def test_of_a_livelock_a_certificate_says_nothing() -> None:
-    instance = Instance(9, [Request(0, 1, o) for o in (7, 7, 7)])
-    found = certify(instance, [run(instance, "alpha-protect:alpha=0.1")], time_limit=0)
-    assert found.measures(found.runs[0]) is None
-    assert found.to_json()["policies"][0]["latency"] is None
-
-
 def test_tables_have_columns_for_it(run: Run, tmp_path: Path) -> None:
     file = tmp_path / "ec1.json"
     file.write_text(json.dumps(EC1))

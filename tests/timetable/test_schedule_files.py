@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import random
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from commands import written
 from refusals import MISSING, Place, edited, refusal
 from strategies import instance_of, random_instances, random_starts
 
@@ -23,15 +25,35 @@ SCHEDULE = {
 }
 
 
+INSTANCE = instance_of(10, [(0, 0, 10), (6, 5, 1)])
+PAUSED = {
+    "schema": "kvopt.schedule/2",
+    "instance": INSTANCE.hash,
+    "objective": 12,
+    "segments": [[[1, 6], [8, 11]], [[7, 7]]],
+}
+
+
 def read_ec_1(path: Path) -> Schedule:
     return read_schedule(path, EC_1)
 
 
-def test_schedule_round_trip(tmp_path: Path) -> None:
+def read(path: Path) -> Schedule:
+    return read_schedule(path, INSTANCE)
+
+
+@pytest.mark.parametrize(
+    ("schedule", "content"),
+    [
+        (Schedule(EC_1, (0, 0, 0, 2)), SCHEDULE),
+        (Schedule(INSTANCE, segments=[[(1, 6), (8, 11)], [(7, 7)]]), PAUSED),
+    ],
+)
+def test_round_trip(schedule: Schedule, content: object, tmp_path: Path) -> None:
     path = tmp_path / "s.json"
-    write_schedule(Schedule(EC_1, (0, 0, 0, 2)), path)
-    assert json.loads(path.read_text(encoding="utf-8")) == SCHEDULE
-    assert read_ec_1(path) == Schedule(EC_1, (0, 0, 0, 2))
+    write_schedule(schedule, path)
+    assert json.loads(path.read_text(encoding="utf-8")) == content
+    assert read_schedule(path, schedule.instance) == schedule
 
 
 def test_any_schedule_survives_a_round_trip(tmp_path: Path) -> None:
@@ -43,8 +65,7 @@ def test_any_schedule_survives_a_round_trip(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("field", ["instance", "objective"])
 def test_schedule_claims_are_optional(field: str, tmp_path: Path) -> None:
-    path = tmp_path / "s.json"
-    path.write_text(edited((field,), MISSING, SCHEDULE), encoding="utf-8")
+    path = written(tmp_path / "s.json", edited((field,), MISSING, SCHEDULE))
     assert read_ec_1(path).objective == 12
 
 
@@ -66,26 +87,37 @@ SCHEDULES_REFUSED: list[tuple[Place, object, str]] = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("place", "value", "says"), SCHEDULES_REFUSED, ids=[row[2][:50] for row in SCHEDULES_REFUSED]
-)
-def test_refused_schedules(place: Place, value: object, says: str, tmp_path: Path) -> None:
-    content = edited(place, value, SCHEDULE)
-    assert refusal(read_ec_1, tmp_path / "s.json", content).startswith(says)
+PAUSED_REFUSED: list[tuple[Place, object, str]] = [
+    (("instance",), "sha256:0", "instance: is 'sha256:0', this instance is sha256:"),
+    (("segments",), MISSING, "segments: is missing"),
+    (("segments",), {}, "segments: must be a list"),
+    (("segments",), [[[1, 10]]], "segments: has 1 entries for 2 requests"),
+    (("segments", 0), "abc", "request 'r0': segments: must be a list of pairs, got 'abc'"),
+    (("segments", 0, 1), [6, 9], "request 'r0': segments: must ascend, got [6, 9] after time 6"),
+    (("segments", 1), [[7, None]], "request 'r1': segments: must hold integers, got None"),
+    (("starts",), [0, 7], "starts: says [0, 7], the segments give [0, 6]"),
+    (("bound",), 12, "bound: is not a known field"),
+    (("schema",), "kvopt.schedule/3", "schema: must be 'kvopt.schedule/2'"),
+]
+REFUSED = [
+    *(
+        (read_ec_1, edited(place, value, SCHEDULE), says)
+        for place, value, says in SCHEDULES_REFUSED
+    ),
+    *((read, edited(place, value, PAUSED), says) for place, value, says in PAUSED_REFUSED),
+]
 
 
 @pytest.mark.parametrize("claim", [11, 13, 12.0, "12", None, True, -12])
 def test_a_false_objective_is_a_false_claim(claim: object, tmp_path: Path) -> None:
-    path = tmp_path / "s.json"
-    path.write_text(edited(("objective",), claim, SCHEDULE), encoding="utf-8")
+    path = written(tmp_path / "s.json", edited(("objective",), claim, SCHEDULE))
     with pytest.raises(FalseClaim) as caught:
         read_ec_1(path)
     assert str(caught.value) == f"{path}: objective: says {claim!r}, the starts give 12"
 
 
 def test_a_false_hash_is_not_a_false_claim(tmp_path: Path) -> None:
-    path = tmp_path / "s.json"
-    path.write_text(edited(("instance",), "sha256:0", SCHEDULE), encoding="utf-8")
+    path = written(tmp_path / "s.json", edited(("instance",), "sha256:0", SCHEDULE))
     with pytest.raises(InvalidInput) as caught:
         read_ec_1(path)
     assert type(caught.value) is InvalidInput
@@ -98,26 +130,6 @@ def test_an_infeasible_schedule_can_be_looked_at(tmp_path: Path) -> None:
 
 
 # ---- files of schedules with pauses
-
-
-INSTANCE = instance_of(10, [(0, 0, 10), (6, 5, 1)])
-PAUSED = {
-    "schema": "kvopt.schedule/2",
-    "instance": INSTANCE.hash,
-    "objective": 12,
-    "segments": [[[1, 6], [8, 11]], [[7, 7]]],
-}
-
-
-def read(path: Path) -> Schedule:
-    return read_schedule(path, INSTANCE)
-
-
-def test_round_trip(tmp_path: Path) -> None:
-    schedule = Schedule(INSTANCE, segments=[[(1, 6), (8, 11)], [(7, 7)]])
-    write_schedule(schedule, tmp_path / "s.json")
-    assert json.loads((tmp_path / "s.json").read_text()) == PAUSED
-    assert read(tmp_path / "s.json") == schedule
 
 
 def test_true_starts_may_stand_beside_segments(tmp_path: Path) -> None:
@@ -135,23 +147,9 @@ def test_without_pauses_it_is_the_file_of_before(tmp_path: Path) -> None:
         assert read_schedule(tmp_path / "new.json", instance) == schedule
 
 
-REFUSED: list[tuple[Place, object, str]] = [
-    (("instance",), "sha256:0", "instance: is 'sha256:0', this instance is sha256:"),
-    (("segments",), MISSING, "segments: is missing"),
-    (("segments",), {}, "segments: must be a list"),
-    (("segments",), [[[1, 10]]], "segments: has 1 entries for 2 requests"),
-    (("segments", 0), "abc", "request 'r0': segments: must be a list of pairs, got 'abc'"),
-    (("segments", 0, 1), [6, 9], "request 'r0': segments: must ascend, got [6, 9] after time 6"),
-    (("segments", 1), [[7, None]], "request 'r1': segments: must hold integers, got None"),
-    (("starts",), [0, 7], "starts: says [0, 7], the segments give [0, 6]"),
-    (("bound",), 12, "bound: is not a known field"),
-    (("schema",), "kvopt.schedule/3", "schema: must be 'kvopt.schedule/2'"),
-]
-
-
-@pytest.mark.parametrize(("place", "value", "says"), REFUSED, ids=[row[2][:50] for row in REFUSED])
-def test_refused(place: Place, value: object, says: str, tmp_path: Path) -> None:
-    assert refusal(read, tmp_path / "s.json", edited(place, value, PAUSED)).startswith(says)
+@pytest.mark.parametrize(("read", "content", "says"), REFUSED, ids=[row[2] for row in REFUSED])
+def test_refused(read: Callable[[Path], Schedule], content: str, says: str, tmp_path: Path) -> None:
+    assert refusal(read, tmp_path / "s.json", content).startswith(says)
 
 
 def test_a_false_objective_with_pauses_is_a_false_claim(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ peak are the same.  So the program has far fewer sets than labels.  If few reque
 together, as late in a schedule, it can go through all that matter.
 
 It keeps the sets near the least cost of their time.  All others have one value, the cut, which is
-at most theirs.  That this is valid is Claim 13 of docs/configurations.md.
+at most theirs.  That this is valid is Claim 3.13 of docs/theory.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _PART = 20_000
 class Completions:
     """Completion bounds at all times, for searches by one evaluation.
 
-    They are those of Claim 13 in docs/configurations.md.
+    They are those of Claim 3.13 in docs/theory.
 
     Parameters
     ----------

@@ -15,7 +15,6 @@ import numpy as np
 from kvopt.bounds.configurations.labels import WAITING, Integers, Layer
 from kvopt.bounds.configurations.states import States
 from kvopt.kernels.compiled import compiled
-from kvopt.kernels.copying import copy_into
 from kvopt.kernels.parallel import map_ranges
 from kvopt.problem.arrays import Flags
 
@@ -54,7 +53,7 @@ def undominated(
 ) -> Layer:
     """Drop labels that another one with the same waiting requests dominates, or with one less.
 
-    No better schedule is lost: Claim 11 of docs/configurations.md, and Claim 12 with one less.
+    No better schedule is lost: Claim 3.11 of docs/theory, and Claim 3.12 with one less.
 
     Parameters
     ----------
@@ -63,11 +62,11 @@ def undominated(
     threads
         Threads that share the work.
     one_more
-        Whether a label that has started one more request may dominate another one (Claim 12).
+        Whether a label that has started one more request may dominate another one (Claim 3.12).
         The checker that is proved in Coq compares labels with the same waiting requests only.
     """
     waiting = layer.waiting()
-    # By sum of starts within a group: only a label before it can dominate a label (Claim 11).
+    # By sum of starts within a group: only a label before it can dominate a label (Claim 3.11).
     order = np.lexsort((layer.began, *waiting.T))
     keep = np.ones(len(order), dtype=np.bool_)
     if not len(order):
@@ -99,28 +98,27 @@ def _clear_dominated(
     states: States, labels: Integers, groups: _Groups, part: tuple[int, int], now: int, keep: Flags
 ) -> None:
     """Clear the flags of labels that one of the same group dominates."""
-    longest = states.outputs.max()
-    profiles = np.zeros((_COMPARED, longest), dtype=np.int64)
-    profile = np.zeros(longest, dtype=np.int64)
+    # Profiles of labels that are kept, and in the last row that of the next label.
+    profiles = np.zeros((_COMPARED + 1, states.outputs.max()), dtype=np.int64)
     for group in range(part[0], part[1]):
         kept = 0
-        for number in groups.order[groups.begins[group] : groups.begins[group + 1]]:
-            _fill_profile(states, labels[number], now, profile)
+        for place in range(groups.begins[group], groups.begins[group + 1]):
+            number = groups.order[place]
+            _fill_profile(states, labels, number, now, profiles, kept)
             for other in range(kept):
-                if _is_below(profiles[other], profile):
+                if _is_below(profiles, other, profiles, kept):
                     keep[number] = False
                     break
             if keep[number] and kept < _COMPARED:  # not all: a label need not be dropped
-                copy_into(profiles[kept], profile, longest)
                 kept += 1
 
 
 @compiled
-def _is_below(one: Integers, other: Integers) -> bool:
-    """Whether no entry is above that of another one."""
+def _is_below(some: Integers, one: int, others: Integers, other: int) -> bool:
+    """Whether no entry of a row is above that of another row."""
     below = True
-    for t in range(len(one)):
-        if one[t] > other[t]:
+    for t in range(some.shape[1]):
+        if some[one, t] > others[other, t]:
             below = False
             break
     return below
@@ -155,10 +153,9 @@ def _fill_hints(
 ) -> None:
     """Fill in last completion, current tokens, and the sum over all later times."""
     for at in range(part[0], part[1]):
-        label = labels[order[at]]
         last, held, area = 0, 0, 0
-        for i in range(len(label)):
-            left = label[i] - now - 2
+        for i in range(labels.shape[1]):
+            left = labels[order[at], i] - now - 2
             if left >= 0:
                 last = max(last, left)
                 held += states.peaks[i] - left
@@ -178,8 +175,8 @@ def _clear_outdone(
 ) -> None:
     """Clear the flags of labels that one with one more start dominates, in some groups."""
     labels, began, begins, order = layer.labels, layer.began, groups.begins, groups.order
-    profile = np.zeros(states.outputs.max(), dtype=np.int64)
-    other = profile.copy()
+    # The profiles of a label, and of one that may dominate it.
+    profiles = np.zeros((2, states.outputs.max()), dtype=np.int64)
     for number in range(part[0], part[1]):
         first = begins[number]
         words = groups.sets[number].copy()
@@ -201,20 +198,24 @@ def _clear_outdone(
                 for near in range(begin, end):
                     if began[order[near]] > began[order[at]] + due:
                         break
-                    if _is_below(hints[near], hints[at]):
+                    if _is_below(hints, near, hints, at):
                         if not known:
-                            _fill_profile(states, labels[order[at]], now, profile)
+                            _fill_profile(states, labels, order[at], now, profiles, 0)
                             known = True
-                        _fill_profile(states, labels[order[near]], now, other)
-                        if _is_below(other, profile):
+                        _fill_profile(states, labels, order[near], now, profiles, 1)
+                        if _is_below(profiles, 1, profiles, 0):
                             keep[order[at]] = False
                             break
 
 
 @compiled
-def _fill_profile(states: States, label: Integers, now: int, profile: Integers) -> None:
-    """Fill in the tokens that the active requests of a label hold from time now + 2 on."""
-    profile[:] = 0
-    for i in range(len(label)):
-        for time in range(now + 2, label[i] + 1):
-            profile[time - now - 2] += states.peaks[i] - (label[i] - time)
+def _fill_profile(
+    states: States, labels: Integers, number: int, now: int, profiles: Integers, row: int
+) -> None:
+    """Fill a row with the tokens that active requests of a label hold from time now + 2 on."""
+    for t in range(profiles.shape[1]):
+        profiles[row, t] = 0
+    for i in range(labels.shape[1]):
+        left = labels[number, i] - now - 2
+        for t in range(left + 1):
+            profiles[row, t] += states.peaks[i] - left + t

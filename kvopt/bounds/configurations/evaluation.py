@@ -4,8 +4,8 @@ Between two knots a < b prices are interpolated and rounded down,
 
     F_t = ((b - t) F_a + (t - a) F_b) // (b - a),
 
-so the price of a configuration is at most the interpolated largest sum, rounded down too (Claim 6
-of docs/configurations.md).
+so the price of a configuration is at most the interpolated largest sum, rounded down too (Claim 3.6
+of docs/theory/configurations.md).
 """
 
 from __future__ import annotations
@@ -81,8 +81,8 @@ def evaluate(
 ) -> Evaluation:
     """Evaluate prices at knots, for requests with their remaining starts.
 
-    The bound is Theorem 1 of docs/configurations.md, for configurations as in Claim 3; between
-    knots largest sums may be interpolated by Claim 6.
+    The bound is Theorem 3.1 of docs/theory, for configurations as in Claim 3.3; between
+    knots largest sums may be interpolated by Claim 3.6.
     """
     largest = _largest(states, knots, knots.copies(states, starts), prices)
     return evaluation_of(states, knots, starts, prices, largest, denominator)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from kvopt.bounds.configurations.labels import (
@@ -26,6 +28,32 @@ _PART = 20_000
 """Labels that are extended between two checks of the stop flag."""
 
 
+class _Visit(NamedTuple):
+    """Arrays of a depth-first visit of the sets that may start after a label.
+
+    Parameters
+    ----------
+    label, settled
+        Completion rounds, and the same as the next layer keeps them.
+    active
+        Active requests: first those of the label, then those that start, in their order.
+    held
+        Tokens that all of them hold at the completion of each.
+    ends, rooms
+        For each number of active requests their first completion, and free memory at it.
+    savings
+        Reduced costs that requests from each on may save by a start now instead of later.
+    """
+
+    label: Integers
+    settled: Integers
+    active: Integers
+    held: Integers
+    ends: Integers
+    rooms: Integers
+    savings: Integers
+
+
 class TooWide(Exception):
     """Raised when more labels remain than the label limit."""
 
@@ -41,7 +69,7 @@ def next_layer(
     """Return all extensions of a label whose least cost is within the budget.
 
     If threads share the work, each of them may return the same label.  Memory is checked at
-    completions of active requests only: Lemma 2 of docs/configurations.md.
+    completions of active requests only: Lemma 3.2 of docs/theory.
 
     Raises
     ------
@@ -53,25 +81,21 @@ def next_layer(
     too_wide = TooWide(f"more than {label_limit:,} labels at round {step.now}")
 
     def work(first: int, last: int) -> Layer:
-        size = min(label_limit, max(1024, 8 * (last - first)))
-        while True:  # small arrays first; if they overflow, the range is expanded again
-            labels = np.empty((size, layer.labels.shape[1]), dtype=layer.labels.dtype)
-            numbers = np.empty((2, size), dtype=np.int64)
-            found = Layer(labels, numbers[0], numbers[1], np.empty(size, dtype=np.int32))
-            slots = np.full(1 << (2 * size).bit_length(), -1, dtype=np.int32)
-            count = 0
-            for begin in range(first, last, _PART):
-                if limit.over():
-                    raise Stopped
-                part = (begin, min(begin + _PART, last))
-                count = _expand(states, step, layer, part, found, count, slots)
-                if count < 0:
-                    break
-            else:
-                return found.only(slice(count))
-            if size == label_limit:
-                raise too_wide
-            size = min(label_limit, 8 * size)
+        found = _room_for(min(label_limit, max(1024, 8 * (last - first))), layer)
+        slots = _empty_slots(len(found.spent))
+        count, begin = 0, first
+        while begin < last:
+            if limit.over():
+                raise Stopped
+            end = min(begin + _PART, last)
+            count, begin = _expand(states, step, layer, (begin, end), found, count, slots)
+            if begin < end:  # no room for the children of this label: they are visited again
+                if len(found.spent) == label_limit:
+                    raise too_wide
+                found = _grown(found, min(label_limit, 8 * len(found.spent)))
+                slots = _empty_slots(len(found.spent))
+                _fill_slots(found.labels, count, slots)
+        return found.only(slice(count))
 
     parts = map_ranges(work, len(layer.spent), threads)
     if sum(len(part.spent) for part in parts) > label_limit:
@@ -81,31 +105,24 @@ def next_layer(
     return Layer(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
 
 
-@compiled
-def _fits(states: States, label: Integers, active: Integers) -> bool:
-    """Whether the active requests fit at each of their completions."""
-    for one in active:
-        held = 0
-        for other in active:
-            if label[other] >= label[one]:
-                held += states.peaks[other] - (label[other] - label[one])
-        if held > states.memory:
-            return False
-    return True
+def _room_for(size: int, layer: Layer) -> Layer:
+    """Return an empty layer with room for so many labels."""
+    labels = np.empty((size, layer.labels.shape[1]), dtype=layer.labels.dtype)
+    numbers = np.empty((2, size), dtype=np.int64)
+    return Layer(labels, numbers[0], numbers[1], np.empty(size, dtype=np.int32))
 
 
-@compiled
-def _first_completion(states: States, label: Integers, active: Integers) -> tuple[int, int]:
-    """Return the first completion of an active request and the free memory at it.
+def _grown(layer: Layer, size: int) -> Layer:
+    """Return a layer with more room and the same labels."""
+    larger = _room_for(size, layer)
+    for target, source in zip(larger, layer, strict=True):
+        target[: len(source)] = source
+    return larger
 
-    Most requests that do not fit exceed memory there, or at their own earlier completion.
-    """
-    end, free = _NEVER, states.memory
-    for i in active:
-        end = min(end, label[i])
-    for i in active:
-        free -= states.peaks[i] - (label[i] - end)
-    return end, free
+
+def _empty_slots(size: int) -> Integers:
+    """Return a hash table for so many labels, at most half full."""
+    return np.full(1 << (2 * size).bit_length(), -1, dtype=np.int32)
 
 
 @compiled
@@ -115,55 +132,88 @@ def _settled(end: int, now: int) -> int:
 
 
 @compiled
-def _slot(label: Integers, now: int, labels: Integers, slots: Integers) -> int:
-    """Return the place of a label in a hash table of the labels found so far."""
-    # FNV-1a over the entries.  Labels are compared in full below, so collisions only take time.
-    key = np.int64(0)
-    for end in label:
-        key = (key ^ np.int64(_settled(end, now) + 2)) * np.int64(1_099_511_628_211)
-    place = int((key ^ (key >> 32)) & (len(slots) - 1))
+def _mixed(i: int, end: int) -> np.uint64:
+    """Return the part of an entry in the key of a label: the key is the sum over its entries."""
+    # The finalizer of splitmix64.  Labels are compared in full, so equal keys only take time.
+    key = np.uint64((i << 32) + end + 2) * np.uint64(0x9E37_79B9_7F4A_7C15)
+    key = (key ^ (key >> np.uint64(30))) * np.uint64(0xBF58_476D_1CE4_E5B9)
+    return np.uint64(key ^ (key >> np.uint64(31)))
+
+
+@compiled
+def _slot(key: np.uint64, label: Integers, labels: Integers, slots: Integers) -> int:
+    """Return the place of a label, settled, in a hash table of labels."""
+    last = np.int64(len(slots) - 1)
+    place = np.int64(key >> np.uint64(20)) & last
     while slots[place] >= 0:
-        other, same = labels[slots[place]], True
+        at, same = slots[place], True
         for i in range(len(label)):
-            if other[i] != _settled(label[i], now):
+            if labels[at, i] != label[i]:
                 same = False
                 break
         if same:
             break
-        place = (place + 1) & (len(slots) - 1)
-    return place
+        place = (place + 1) & last
+    return int(place)
+
+
+@compiled
+def _fill_slots(labels: Integers, count: int, slots: Integers) -> None:
+    """Fill a hash table with the first labels, no two of which are equal."""
+    last = np.int64(len(slots) - 1)
+    for at in range(count):
+        key = np.uint64(0)
+        for i in range(labels.shape[1]):
+            key += _mixed(i, labels[at, i])
+        place = np.int64(key >> np.uint64(20)) & last
+        while slots[place] >= 0:
+            place = (place + 1) & last
+        slots[place] = at
 
 
 @compiled
 def fill_slacks(states: States, labels: Integers, horizon: Horizon, found: Integers) -> None:
     """Fill in the least slacks of the times of a horizon."""
+    free, slacks = _tables(horizon)
     for number in range(len(labels)):
-        free, slacks = _nothing_active(states, horizon)
+        _fill_nothing_active(states, horizon, free, slacks)
         active = np.flatnonzero(labels[number] >= horizon.first)
-        _add_members(states, labels[number], active, horizon, free, slacks)
+        _add_members(states, labels[number], active, (0, len(active)), horizon, free, slacks)
         found[number] = _least_slack(horizon, free, slacks, 2**62)
 
 
 @compiled
-def _nothing_active(states: States, horizon: Horizon) -> tuple[Integers, Integers]:
-    """Return free memory and slack at the times of a horizon while nothing is active."""
+def _tables(horizon: Horizon) -> tuple[Integers, Integers]:
+    """Return tables of free memory and of slack at the times of a horizon."""
     rounds = len(horizon.gains)
-    free = np.full(rounds + SPOTS[-1], states.memory)
-    return free, horizon.largest[horizon.first : horizon.first + rounds].copy()
+    return np.empty(rounds + SPOTS[-1], dtype=np.int64), np.empty(rounds, dtype=np.int64)
+
+
+@compiled
+def _fill_nothing_active(
+    states: States, horizon: Horizon, free: Integers, slacks: Integers
+) -> None:
+    """Fill in free memory and slack at the times of a horizon while nothing is active."""
+    for place in range(len(free)):
+        free[place] = states.memory
+    for place in range(len(slacks)):
+        slacks[place] = horizon.largest[horizon.first + place]
 
 
 @compiled
 def _add_members(
     states: States,
     label: Integers,
-    members: Integers,
+    active: Integers,
+    part: tuple[int, int],
     horizon: Horizon,
     free: Integers,
     slacks: Integers,
 ) -> None:
-    """Subtract the tokens and prices of some members of a label."""
+    """Subtract the tokens and prices of a part of the active requests of a label."""
     first = horizon.first
-    for i in members:
+    for place in range(part[0], part[1]):
+        i = active[place]
         end = label[i]
         for time in range(first, min(end + 1, first + len(free))):
             free[time - first] -= states.peaks[i] - (end - time)
@@ -186,20 +236,23 @@ def _least_slack(horizon: Horizon, free: Integers, slacks: Integers, enough: int
 
 
 @compiled
-def _completion(label: Integers, active: Integers, now: int, table: CompletionTable) -> int:
+def _completion(
+    label: Integers, active: Integers, many: int, now: int, table: CompletionTable
+) -> int:
     """Return a lower bound on the rest, by the active requests that continue after now + 1."""
     if not len(table.keys):
         return 0
     key = np.uint64(0)
-    for i in active:
+    for place in range(many):
+        i = active[place]
         if table.ends[i, label[i]] > now + 1:
             key += table.signs[i, label[i]]
     last = np.uint64(len(table.keys) - 1)
-    place = np.int64((key ^ (key >> np.uint64(32))) & last)
-    while table.costs[place] >= 0:
-        if table.keys[place] == key:
-            return int(table.costs[place])
-        place = (place + 1) & np.int64(last)
+    slot = np.int64((key ^ (key >> np.uint64(32))) & last)
+    while table.costs[slot] >= 0:
+        if table.keys[slot] == key:
+            return int(table.costs[slot])
+        slot = (slot + 1) & np.int64(last)
     return table.cut
 
 
@@ -215,7 +268,76 @@ def completions(labels: Integers, now: int, table: CompletionTable) -> Integers:
 def _fill_completions(labels: Integers, now: int, table: CompletionTable, found: Integers) -> None:
     for number in range(len(labels)):
         active = np.flatnonzero(labels[number] > now + 1)
-        found[number] = _completion(labels[number], active, now, table)
+        found[number] = _completion(labels[number], active, len(active), now, table)
+
+
+@compiled
+def _holds_next(states: States, visit: _Visit, many: int) -> bool:
+    """Whether one more active request, the last, fits; if so, count its tokens.
+
+    Only tokens at completions change at which the new one is still active.
+    """
+    label, active, held = visit.label, visit.active, visit.held
+    end, peak = label[active[many]], states.peaks[active[many]]
+    at_end = peak
+    for place in range(many):
+        ahead = label[active[place]] - end
+        if ahead >= 0:
+            at_end += states.peaks[active[place]] - ahead
+        if ahead <= 0 and held[place] + peak + ahead > states.memory:
+            return False
+    if at_end > states.memory:
+        return False
+    for place in range(many):
+        ahead = label[active[place]] - end
+        if ahead <= 0:
+            held[place] += peak + ahead
+    held[many] = at_end
+    return True
+
+
+@compiled
+def _release_last(states: States, visit: _Visit, many: int) -> None:
+    """Subtract the tokens of the last active request again."""
+    label, active, held = visit.label, visit.active, visit.held
+    end, peak = label[active[many]], states.peaks[active[many]]
+    for place in range(many):
+        ahead = label[active[place]] - end
+        if ahead <= 0:
+            held[place] -= peak + ahead
+
+
+@compiled
+def _begin(
+    states: States, step: Round, labels: Integers, number: int, visit: _Visit
+) -> tuple[int, int, int, np.uint64]:
+    """Begin the visit of a label.
+
+    Returns the number of its active requests, the reduced costs of waiting ones for a later start,
+    the price of the active ones after this round, and its key.
+    """
+    label, settled, active, savings = visit.label, visit.settled, visit.active, visit.savings
+    now, many, coming, value, key, first = step.now, 0, 0, 0, np.uint64(0), _NEVER
+    for i in range(labels.shape[1] - 1, -1, -1):
+        end = label[i] = labels[number, i]
+        settled[i] = _settled(end, now)
+        key += _mixed(i, settled[i])
+        savings[i] = savings[i + 1]
+        if end == WAITING:
+            coming += step.later[i]
+            if states.arrivals[i] <= now:
+                savings[i] += max(0, step.later[i] - step.reduced_costs[i])
+        elif end > now:
+            value += step.prices[states.firsts[i] + end - now - 1]
+            active[many] = i
+            if end < first:
+                first = end
+            many += 1
+    room = states.memory
+    for place in range(many):
+        room -= states.peaks[active[place]] - (label[active[place]] - first)
+    visit.ends[many], visit.rooms[many] = first, room
+    return many, coming, value, key
 
 
 @compiled
@@ -227,71 +349,69 @@ def _expand(
     found: Layer,
     count: int,
     slots: Integers,
-) -> int:
-    """Start every set of requests that may start now; return the number of new labels, or -1.
+) -> tuple[int, int]:
+    """Start every set of requests that may start now, for some labels.
 
-    Sets are visited depth first, each after its prefixes.
+    Sets are visited depth first, each after its prefixes.  Returns the number of new labels, and
+    the first label that is not expanded: the end of the part, unless there was no room.
     """
-    now, budget, prices, horizon = step.now, step.budget, step.prices, step.horizon
+    now, budget, horizon = step.now, step.budget, step.horizon
     reduced_costs, later = step.reduced_costs, step.later
     arrivals, outputs, peaks, firsts = states.arrivals, states.outputs, states.peaks, states.firsts
     size = layer.labels.shape[1]
-    label = np.empty(size, dtype=layer.labels.dtype)
-    # Requests that are active after this round: first those of the label, then those that start.
-    active = np.empty(size, dtype=np.int64)
-    # Free memory and slack of the look-ahead, for the label and for its children.
-    freer, larger = _nothing_active(states, horizon)
-    free, slacks = _nothing_active(states, horizon)
-    # Reduced costs that requests from the i-th on may save by a start now instead of later.
+    looks_ahead, completes = len(horizon.gains) > 0, len(step.completions.keys) > 0
+    label, settled = np.empty_like(layer.labels[0]), np.empty_like(layer.labels[0])
+    active, held = np.empty(size, dtype=np.int64), np.empty(size, dtype=np.int64)
+    ends, rooms = np.empty(size + 1, dtype=np.int64), np.empty(size + 1, dtype=np.int64)
     savings = np.zeros(size + 1, dtype=np.int64)
+    visit = _Visit(label, settled, active, held, ends, rooms, savings)
+    # Free memory and slack of the look-ahead, for the label and for its children.
+    freer, larger = _tables(horizon)
+    free, slacks = _tables(horizon)
     for number in range(part[0], part[1]):
-        copy_into(label, layer.labels[number], size)
-        began, coming, value, many = layer.began[number], 0, 0, 0
-        for i in range(size - 1, -1, -1):
-            savings[i] = savings[i + 1]
-            if label[i] == WAITING:
-                coming += later[i]
-                if arrivals[i] <= now:
-                    savings[i] += max(0, later[i] - reduced_costs[i])
-            elif label[i] > now:
-                value += prices[firsts[i] + label[i] - now - 1]
-                active[many] = i
-                many += 1
-        spent, before = layer.spent[number], many
-        i, visit, seen = 0, True, False
+        many, coming, value, key = _begin(states, step, layer.labels, number, visit)
+        spent, began, before = layer.spent[number], layer.began[number], many
+        i, is_new, is_added, is_counted = 0, True, False, False
         while True:
+            # Keep the label that is reached, unless its least cost is above the budget.
             total = spent + step.largest - value
             if (
-                visit
+                is_new
                 and total + coming <= budget
-                and total + _completion(label, active[:many], now, step.completions) <= budget
+                and (
+                    not completes
+                    or total + _completion(label, active, many, now, step.completions) <= budget
+                )
             ):
-                place = _slot(label, now, found.labels, slots)
+                place = _slot(key, settled, found.labels, slots)
                 at = slots[place]
                 if at < 0:
-                    if not seen:
-                        seen = True
-                        freer, larger = _nothing_active(states, horizon)
-                        _add_members(states, label, active[:before], horizon, freer, larger)
-                    copy_into(free, freer, len(freer))
-                    copy_into(slacks, larger, len(larger))
-                    _add_members(states, label, active[before:many], horizon, free, slacks)
                     left = budget - total - coming
-                    if _least_slack(horizon, free, slacks, left) <= left:
+                    is_kept = True
+                    if looks_ahead:
+                        if not is_added:
+                            is_added = True
+                            _fill_nothing_active(states, horizon, freer, larger)
+                            _add_members(states, label, active, (0, before), horizon, freer, larger)
+                        copy_into(free, freer, len(freer))
+                        copy_into(slacks, larger, len(larger))
+                        _add_members(states, label, active, (before, many), horizon, free, slacks)
+                        is_kept = _least_slack(horizon, free, slacks, left) <= left
+                    if is_kept:
                         if count == len(found.spent):
-                            return -1
-                        at = count
+                            return count, number
+                        at = slots[place] = count
                         count += 1
-                        slots[place] = at
                         for j in range(size):
-                            found.labels[at, j] = _settled(label[j], now)
+                            found.labels[at, j] = settled[j]
                         found.spent[at] = total + 1
                 if at >= 0 and total < found.spent[at]:
                     found.spent[at], found.began[at] = total, began
                     found.parents[at] = number
-            visit = False
-            end, room = _first_completion(states, label, active[:many])
-            while i < size and not visit:
+            # Go down: start the next request that fits, seen at the first completion and its own.
+            is_new = False
+            end, room = ends[many], rooms[many]
+            while i < size and not is_new:
                 late = now + outputs[i] - end
                 if (
                     label[i] == WAITING
@@ -302,25 +422,39 @@ def _expand(
                 ):
                     label[i] = now + outputs[i]
                     active[many] = i
-                    visit = _fits(states, label, active[: many + 1])
-                    if visit:
+                    if not is_counted:  # the tokens of the label, which fits
+                        is_counted = True
+                        for place in range(before):
+                            _holds_next(states, visit, place)
+                    is_new = _holds_next(states, visit, many)
+                    if is_new:
+                        many += 1
+                        # The first completion is that of the new request, or as before.
+                        ends[many] = min(end, label[i])
+                        rooms[many] = (
+                            room - peaks[i] + late if late >= 0 else states.memory - held[many - 1]
+                        )
+                        settled[i] = _settled(label[i], now)
+                        key += _mixed(i, settled[i]) - _mixed(i, WAITING)
                         spent += reduced_costs[i]
                         coming -= later[i]
                         began += now
-                        value += prices[firsts[i] + outputs[i] - 1]
-                        many += 1
+                        value += step.prices[firsts[i] + outputs[i] - 1]
                     else:
                         label[i] = WAITING
                 i += 1
-            if not visit:
+            # Go up: take back the last start, and continue with the request after it.
+            if not is_new:
                 if many == before:
                     break
                 many -= 1
                 i = active[many]
-                label[i] = WAITING
+                _release_last(states, visit, many)
+                key += _mixed(i, WAITING) - _mixed(i, settled[i])
+                label[i] = settled[i] = WAITING
                 spent -= reduced_costs[i]
                 coming += later[i]
                 began -= now
-                value -= prices[firsts[i] + outputs[i] - 1]
+                value -= step.prices[firsts[i] + outputs[i] - 1]
                 i += 1
-    return count
+    return count, part[1]

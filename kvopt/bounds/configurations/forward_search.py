@@ -51,8 +51,8 @@ FULL_LAYERS = 12
 class ForwardSearch:
     """A search for schedules below a target.
 
-    The cost of a schedule above the bound is Claim 7 of docs/configurations.md, and the least cost
-    of a label, by which it is dropped, is Claim 10 there.
+    The cost of a schedule above the bound is Claim 3.7 of docs/theory, and the least cost
+    of a label, by which it is dropped, is Claim 3.10 there.
 
     Parameters
     ----------

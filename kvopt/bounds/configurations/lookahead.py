@@ -4,7 +4,7 @@ The active requests of a label fix part of the configurations of the next rounds
 start later are young then: their states have small prices, and they have to fit next to the active
 ones.  So if the next rounds cannot be filled well, the label has slack to come.
 
-Every number here is at most the slack that follows (Claim 10 of docs/configurations.md).  It
+Every number here is at most the slack that follows (Claim 3.10 of docs/theory).  It
 guides the beam search, and lets the exhaustive one drop more labels.  Searches that `kvopt verify`
 repeats do not use it.
 """
@@ -31,7 +31,7 @@ _MOST_NUMBERS = 30_000_000
 
 
 class Lookahead:
-    """Look-ahead, least slacks of the next rounds: a part of Claim 10 of docs/configurations.md.
+    """Look-ahead, least slacks of the next rounds: a part of Claim 3.10 of docs/theory.
 
     Parameters
     ----------

@@ -4,7 +4,7 @@ The bound is a sum of minima over starts less a sum of maxima over configuration
 temperature both become averages in which the best weighs most: least costs turn into
 ``-tau log sum exp(-cost / tau)``, and the dynamic program over configurations adds where it
 compared.  The derivative by the price of a state is the share of requests that pass it less
-the share of configurations that hold it.
+the share of configurations that hold it: Claim 3.15 of docs/theory.
 
 The same loops yield the exact values.  All of this is in floats: it steers and proves nothing.
 """
@@ -58,7 +58,7 @@ def largest_sums(states: States, prices: Any, steps: Integers, best: Any) -> int
     """Fill best[c, H] with the largest price of a configuration of c states that holds H.
 
     Returns the largest c that was reached.  Negative entries are out of reach.  That this is
-    the largest is Claim 4 of docs/configurations.md, which calls the number of members A.
+    the largest is Claim 3.4 of docs/theory, which calls the number of members A.
     """
     memory = states.memory
     best[:, :] = _OUT_OF_REACH
@@ -71,9 +71,8 @@ def largest_sums(states: States, prices: Any, steps: Integers, best: Any) -> int
             continue
         top = _members_before(states, state, min(reached, best.shape[0] - 2))
         for c in range(top, -1, -1):  # descending, so that this copy is added at most once
-            source, target = best[c], best[c + 1]
             for held in range(c * least, memory - hold - (c + 1) * left + 1):
-                target[held + hold] = max(target[held + hold], source[held] + price)
+                best[c + 1, held + hold] = max(best[c + 1, held + hold], best[c, held] + price)
         if top == reached:
             reached += 1
     return reached
@@ -161,10 +160,9 @@ def _smooth_sums(
         tops[step], weights[step] = top, weight
         for c in range(top, -1, -1):
             begin, end = c * least, memory - hold - (c + 1) * left + 1
-            source, target = table[c], table[c + 1]
             for held in range(begin, end):
-                kept[place + held - begin] = source[held]
-                target[held + hold] += weight * source[held]
+                kept[place + held - begin] = table[c, held]
+                table[c + 1, held + hold] += weight * table[c, held]
             place += max(0, end - begin)
         if top == reached:
             reached += 1
@@ -185,11 +183,10 @@ def _smooth_sums(
         for c in range(top + 1):
             begin, end = c * least, memory - hold - (c + 1) * left + 1
             place -= max(0, end - begin)
-            after, now = table[c + 1], table[c]
             for held in range(begin, end):
-                gained = weight * after[held + hold]
+                gained = weight * table[c + 1, held + hold]
                 share += kept[place + held - begin] * gained
-                now[held] += gained
+                table[c, held] += gained
         shares[state] += share
     smooth: float = largest + tau * np.log(total)
     return smooth

@@ -120,7 +120,7 @@ class Rising:
     def rule_out(self, evaluation: Evaluation, target: int) -> None:
         """Remove the starts that no schedule below the target can have, if they are many.
 
-        Claim 8 of docs/configurations.md.  Targets must not rise from one call to the next.
+        Claim 3.8 of docs/theory.  Targets must not rise from one call to the next.
         """
         assert self._latest is not None
         budget = (target - 1) * evaluation.denominator - evaluation.total
@@ -133,7 +133,7 @@ class Rising:
         """Return the bound of the last evaluation, and its proof.
 
         After removals it is a bound on schedules below the target, and at most the
-        target itself: Claim 9 of docs/configurations.md.  Mostly the last prices give as much
+        target itself: Claim 3.9 of docs/theory.  Mostly the last prices give as much
         with all starts.  Then they are the whole proof, and no target is needed.
         """
         if not self._stages:

@@ -108,7 +108,7 @@ class Knots:
         """Return for each knot how many requests can be in each state together while it matters.
 
         A knot matters at the times between its neighbours, where its weight is positive.  That the
-        counts limit copies is Claim 5 of docs/configurations.md.
+        counts limit copies is Claim 3.5 of docs/theory.
         """
         counts = np.zeros((self.last + 1, len(states.holds)), dtype=np.int64)
         _count(states, starts, counts)

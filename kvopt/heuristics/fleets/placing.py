@@ -81,8 +81,11 @@ def place_next(placing: Placing, tries: Tries, until: int) -> None:
             end, longest = max(end, fleet.arrivals[i]), max(longest, fleet.outputs[i])
         if end + (_SEEN + 1) * longest + 1 >= fleet.loads.shape[1]:
             return
+        # Later placements can only delay the earliest start of a request.
+        floors = placing.floors
         for i in line[first:stop]:
-            _raise_floors(placing, i)
+            for worker in range(floors.shape[1]):
+                floors[i, worker] = earliest(fleet, worker, i, floors[i, worker])
         if tries.orders > 1:
             reseed(random, tries.seed, first, 0)
             _improve(placing, first, stop, tries.orders, random)
@@ -94,20 +97,13 @@ def place_next(placing: Placing, tries: Tries, until: int) -> None:
 
 
 @compiled
-def _raise_floors(placing: Placing, i: int) -> None:
-    """Find the earliest possible start of a request: later placements can only delay it."""
-    fleet, floors = placing.fleet, placing.floors[i]
-    for worker in range(len(floors)):
-        floors[worker] = earliest(fleet, worker, i, floors[worker])
-
-
-@compiled
 def _improve(placing: Placing, first: int, stop: int, orders: int, random: State) -> None:
     """Change the order of some requests in the line to the cheapest one that was tried."""
-    line = placing.line
+    line, fleet, floors = placing.line, placing.fleet, placing.floors
+    prompts, outputs, paid, moment = fleet.prompts, fleet.outputs, placing.paid, placing.moment
     best = line[first:stop]
     _place(placing, best)
-    begun = placing.fleet.starts[best]
+    begun = fleet.starts[best]
     horizon = int(begun.mean() + _LATE * (begun.max() - begun.mean()))
     least = _taken_out(placing, best, horizon)
     for _ in range(orders - 1):
@@ -120,8 +116,10 @@ def _improve(placing: Placing, first: int, stop: int, orders: int, random: State
         behind, place, count = 0, 0, min(_REACH, len(line) - stop)
         if count > 0 and uniform(random) < _EXCHANGES:
             drawn = stop + int(count * uniform(random) ** 2)
-            if placing.fleet.arrivals[line[drawn]] <= horizon:
-                _raise_floors(placing, line[drawn])
+            i = line[drawn]
+            if fleet.arrivals[i] <= horizon:
+                for worker in range(floors.shape[1]):
+                    floors[i, worker] = earliest(fleet, worker, i, floors[i, worker])
                 behind, place = drawn, below(random, _SEEN)
         left = tried[place]
         if behind > 0:
@@ -130,8 +128,10 @@ def _improve(placing: Placing, first: int, stop: int, orders: int, random: State
         cost = _taken_out(placing, tried, horizon)
         change = 0.0
         if behind > 0:
-            change = _cost_at(placing, left, horizon, horizon)
-            change -= _cost_at(placing, line[behind], horizon, horizon)
+            # Both as if they started at the horizon.
+            for i, sign in ((left, 1.0), (line[behind], -1.0)):
+                held = tokens_of(paid, moment, horizon, prompts[i], outputs[i], horizon)
+                change += sign * (horizon + held)
         if cost + change < least:
             least = cost
             copy_into(best, tried, len(best))
@@ -158,16 +158,11 @@ def _place(placing: Placing, order: Integers) -> None:
 
 @compiled
 def _taken_out(placing: Placing, members: Integers, horizon: int) -> float:
-    """Remove requests, and return the cost of their placement."""
-    cost = 0.0
+    """Remove requests; return their starts plus the price of the tokens held after the horizon."""
+    fleet, paid, moment, cost = placing.fleet, placing.paid, placing.moment, 0.0
     for i in members:
-        cost += _cost_at(placing, i, placing.fleet.starts[i], horizon)
-        hold(placing.fleet, i, -1)
+        start = fleet.starts[i]
+        held = tokens_of(paid, moment, start, fleet.prompts[i], fleet.outputs[i], horizon)
+        cost += start + held
+        hold(fleet, i, -1)
     return cost
-
-
-@compiled
-def _cost_at(placing: Placing, i: int, start: int, horizon: int) -> float:
-    """Return a start plus the price of the tokens that the request then holds after the horizon."""
-    prompt, output = placing.fleet.prompts[i], placing.fleet.outputs[i]
-    return start + tokens_of(placing.paid, placing.moment, start, prompt, output, horizon)

@@ -4,9 +4,13 @@ Of the first in line that fit, it starts the one of least key: the machine time 
 preference for long prompts.  This fills memory that would stay empty: a short prompt can fill the
 memory next to a long one later, but not the other way round.
 
-The total latency of a run is a bound by prices of machine time (``docs/seconds-bounds.md``), plus
+The total latency of a run is a bound by prices of machine time (``docs/theory/seconds.md``), plus
 the *reduced costs* of starts, plus the price of all time that no request takes.  So a run can be
 evaluated by its first rounds.
+
+It has a node and loops of its own.  With those of rounds (`kvopt.heuristics.nodes`), which know
+workers and shared blocks, beams had the same runs but took 5.6 s instead of 4.1, and a run of 4,000
+requests 9.8 ms instead of 7.6: each call counts references to three times as many arrays.
 """
 
 from __future__ import annotations

@@ -20,6 +20,8 @@ from kvopt.problem.instance import Instance
 
 Latency = Callable[[ServerSetting], float]
 """Total latency of a server with some settings, infinite without a schedule within the scope."""
+Kind = Callable[[ServerSetting], bool]
+"""Whether settings belong to a class."""
 
 ORDERS = ("total", "volume", "prompt", "output", "arrival")
 """Orders of the line."""
@@ -158,12 +160,16 @@ class Explored:
         for setting in settings:
             self.tried(setting)
 
-    def best(self, kind: Callable[[ServerSetting], bool] = _any) -> ServerSetting | None:
+    def best(self, kind: Kind = _any) -> ServerSetting | None:
         """Return the best setting of a class, None without a schedule."""
-        rows = [(value, s) for s, value in self.latencies.items() if kind(s) and value < math.inf]
-        return min(rows, key=lambda row: row[0])[1] if rows else None
+        return next(iter(self.ranked(kind)), None)
 
-    def refine(self, grid: Grid, kind: Callable[[ServerSetting], bool]) -> None:
+    def ranked(self, kind: Kind = _any) -> list[ServerSetting]:
+        """Return the settings of a class with a schedule, the best first."""
+        rows = [(value, s) for s, value in self.latencies.items() if kind(s) and value < math.inf]
+        return [setting for _, setting in sorted(rows, key=lambda row: row[0])]
+
+    def refine(self, grid: Grid, kind: Kind) -> None:
         """Try settings around the best one of a class, while these gain."""
         for step in _STEPS:
             before = None
@@ -175,10 +181,9 @@ class Explored:
 
     def finalists(self, count: int) -> list[ServerSetting]:
         """Return so many of the best settings of each class, those of the first class first."""
-        in_order = sorted(self.latencies, key=self.latencies.__getitem__)
         chosen: dict[ServerSetting, None] = {}
         for kind in CLASSES.values():
-            chosen |= dict.fromkeys([s for s in in_order if kind(s)][:count])
+            chosen |= dict.fromkeys(self.ranked(kind)[:count])
         return [*chosen]
 
 

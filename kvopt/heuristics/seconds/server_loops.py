@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kvopt.heuristics.attaining.loops import Timed
+from kvopt.heuristics.attaining.loops import Timed, round_length
 from kvopt.kernels.compiled import compiled
 from kvopt.kernels.copying import copy_into, order_of
 from kvopt.problem.arrays import Integers
@@ -27,8 +27,9 @@ total latency, numbers of completed requests, of recorded spans, pieces and resu
 admissions; the request with an unfinished prompt or -1, its processed tokens, its tokens before
 it was admitted, and the number of its admission; the weights of arrived unfinished requests, and
 these times their arrivals."""
-END, REQUEST, START, HELD_BEFORE, ADMITTED = range(5)
-"""Columns of `ServerState.active`: completion, request, start, tokens before, its admission."""
+END, START, HELD_BEFORE, ADMITTED, PRODUCED = range(5)
+"""Rows of `ServerState.columns`: of decoding requests the completion, the start, the tokens before
+it and the number of the admission; of all requests the tokens before the last admission."""
 
 
 class Settings(NamedTuple):
@@ -83,12 +84,10 @@ class ServerState(NamedTuple):
     ----------
     counts
         Numbers with the entries `NOW` and others.
-    waiting
-        A heap of waiting requests by their keys.
-    active
-        A heap of decoding requests by completion.
-    produced
-        Tokens that each request produced before its last admission.
+    waiting, active
+        Heaps: waiting requests by their keys, and decoding ones by completion.
+    columns
+        Numbers of each request in the rows `END` and others.
     growing
         Decoding requests that need a block, by round modulo block.
     """
@@ -96,7 +95,7 @@ class ServerState(NamedTuple):
     counts: Integers
     waiting: Integers
     active: Integers
-    produced: Integers
+    columns: Integers
     growing: Integers
 
 
@@ -126,8 +125,8 @@ def state_before(served: Served, most: int) -> ServerState:
     return ServerState(
         counts,
         np.zeros(count + 1, dtype=np.int64),
-        np.zeros((min(count, most) + 1, 5), dtype=np.int64),
-        np.zeros(count, dtype=np.int64),
+        np.zeros(min(count, most) + 1, dtype=np.int64),
+        np.zeros((5, count), dtype=np.int64),
         np.zeros(served.block, dtype=np.int64),
     )
 
@@ -146,9 +145,13 @@ def copy_state(state: ServerState, copy: ServerState) -> None:
     """Copy a state."""
     copy_into(copy.counts, state.counts, len(state.counts))
     copy_into(copy.waiting, state.waiting, state.counts[WAITING])
+    copy_into(copy.active, state.active, state.counts[ACTIVE])
+    source, target = state.columns, copy.columns
     for place in range(state.counts[ACTIVE]):
-        copy_into(copy.active[place], state.active[place], 5)
-    copy_into(copy.produced, state.produced, len(state.produced))
+        i = state.active[place]
+        for row in range(PRODUCED):
+            target[row, i] = source[row, i]
+    copy_into(target[PRODUCED], source[PRODUCED], source.shape[1])
     copy_into(copy.growing, state.growing, len(state.growing))
 
 
@@ -161,16 +164,16 @@ def serve_until(
     Arrays are taken from the tuples once: tuples that loops pass on cost more than the rounds.
     """
     timed, keys, block = served.timed, served.keys, served.block
-    counts, waiting, active, produced, growing = state
+    counts, waiting, active, columns, growing = state
+    ends, produced, outputs = columns[END], columns[PRODUCED], timed.outputs
     borders, budgets, caps, limits = (
         settings.borders,
         settings.budgets,
         settings.caps,
         settings.prompts,
     )
-    arrivals, coming, lengths, outputs = timed.arrivals, timed.coming, timed.prompts, timed.outputs
-    fixed, each, kv_ns = timed.fixed, timed.each, timed.kv_ns
-    since, weights = served.since, served.weights
+    arrivals, coming, lengths = timed.arrivals, timed.coming, timed.prompts
+    since, weights, kv_ns = served.since, served.weights, timed.kv_ns
     spans, pieces, resumed = record
     total = len(keys)
     while counts[DONE] < total:
@@ -191,7 +194,7 @@ def serve_until(
             counts[COME] += 1
             counts[MASS] += weights[i]
             counts[SINCE] += weights[i] * since[i]
-            wait(keys, waiting, counts, i)
+            _push(keys, waiting, counts, WAITING, i)
         while counts[WINDOW] + 1 < len(borders) and borders[counts[WINDOW] + 1] <= counts[TIME]:
             counts[WINDOW] += 1
         window = counts[WINDOW]
@@ -201,15 +204,15 @@ def serve_until(
         budget = budgets[window] - counts[ACTIVE]
         needed, piece = growing[now % block], 0
         if counts[PARTIAL] >= 0:
-            piece = _piece(counts, budget)
-            needed += _blocks_of_piece(counts, block, piece)
+            piece, more = _piece(counts, block, budget)
+            needed += more
         is_calm, is_settled = needed <= counts[FREE], False
         if is_calm:
             counts[FREE] -= needed
         else:
             piece, is_calm = _make_room(served, state, budget, spans)
         if piece:
-            prompts = _process(counts, active, growing, outputs, produced, block, piece, pieces)
+            prompts = _process(counts, active, columns, growing, outputs, block, piece, pieces)
             budget -= piece
             number = 1
 
@@ -227,7 +230,7 @@ def serve_until(
                 break
             if not settings.is_chunked and before + 1 > budget:
                 break
-            _take_first(keys, waiting, counts)
+            _pop(keys, waiting, counts, WAITING)
             tokens = min(before + 1, budget)
             budget -= tokens
             number += 1
@@ -235,7 +238,7 @@ def serve_until(
             counts[PARTIAL], counts[PROCESSED], counts[BEFORE] = i, 0, before
             counts[NUMBER] += 1
             counts[PARTIAL_NUMBER] = counts[NUMBER]
-            prompts += _process(counts, active, growing, outputs, produced, block, tokens, pieces)
+            prompts += _process(counts, active, columns, growing, outputs, block, tokens, pieces)
 
         # The round passes, and those after it in which every request yields a token, no more.
         batch, held = counts[ACTIVE], counts[BASE] + counts[ACTIVE] * (now + 1)
@@ -243,8 +246,7 @@ def serve_until(
             held += counts[PROCESSED]
         elif batch == 0:
             continue  # all were preempted
-        time = counts[TIME] + _length(fixed, each, batch + prompts)
-        time += timed.prompt_ns * prompts + kv_ns * held
+        time = counts[TIME] + round_length(timed, batch + prompts, prompts, held)
         now += 1
         if is_settled and counts[PARTIAL] < 0:
             last = until
@@ -252,7 +254,7 @@ def serve_until(
                 last = min(last, arrivals[coming[counts[COME]]])
             if window + 1 < len(borders):
                 last = min(last, borders[window + 1])
-            flat, free, end = _length(fixed, each, batch), counts[FREE], active[0, END]
+            flat, free, end = round_length(timed, batch, 0, 0), counts[FREE], ends[active[0]]
             while now < end and time < last and growing[now % block] <= free:
                 free -= growing[now % block]
                 now += 1
@@ -260,41 +262,32 @@ def serve_until(
                 time += flat + kv_ns * held
             counts[FREE] = free
         counts[NOW], counts[TIME] = now, time
-        while counts[ACTIVE] and active[0, END] == now:
-            i = active[0, REQUEST]
-            _stop(counts, growing, produced, block, active[0], spans)
+        while counts[ACTIVE] and ends[active[0]] == now:
+            i = active[0]
+            _stop(counts, columns, growing, block, i, spans)
             counts[LATENCY] += weights[i] * (time - since[i])
             counts[MASS] -= weights[i]
             counts[SINCE] -= weights[i] * since[i]
             counts[DONE] += 1
-            _finish_first(active, counts)
+            _pop(ends, active, counts, ACTIVE)
 
 
 @compiled
-def _length(fixed: Integers, each: Integers, tokens: int) -> int:
-    """Return the length of a round by the lines of the model."""
-    longest = 0
-    for line in range(len(fixed)):
-        longest = max(longest, fixed[line] + each[line] * tokens)
-    return int(longest)
-
-
-@compiled
-def wait(keys: Integers, heap: Integers, counts: Integers, i: int) -> None:
-    """Push a request to the heap of waiting ones."""
-    place = counts[WAITING]
+def _push(keys: Integers, heap: Integers, counts: Integers, size: int, i: int) -> None:
+    """Push a request to a heap by keys; its size is an entry of the counts."""
+    place = counts[size]
     while place > 0 and keys[heap[(place - 1) // 2]] > keys[i]:
         heap[place] = heap[(place - 1) // 2]
         place = (place - 1) // 2
     heap[place] = i
-    counts[WAITING] += 1
+    counts[size] += 1
 
 
 @compiled
-def _take_first(keys: Integers, heap: Integers, counts: Integers) -> None:
-    """Remove the request with the least key from the heap of waiting ones."""
-    counts[WAITING] -= 1
-    count, place = counts[WAITING], 0
+def _pop(keys: Integers, heap: Integers, counts: Integers, size: int) -> None:
+    """Remove the request with the least key from a heap."""
+    counts[size] -= 1
+    count, place = counts[size], 0
     last = heap[count]
     while 2 * place + 1 < count:
         child = 2 * place + 1
@@ -308,57 +301,20 @@ def _take_first(keys: Integers, heap: Integers, counts: Integers) -> None:
 
 
 @compiled
-def _decode(
-    heap: Integers, counts: Integers, end: int, i: int, start: int, before: int, admitted: int
-) -> None:
-    """Push a request to the heap of decoding ones."""
-    place = counts[ACTIVE]
-    while place > 0 and heap[(place - 1) // 2, END] > end:
-        copy_into(heap[place], heap[(place - 1) // 2], 5)
-        place = (place - 1) // 2
-    row = heap[place]
-    row[END], row[REQUEST], row[START], row[HELD_BEFORE], row[ADMITTED] = (
-        end, i, start, before, admitted,
-    )  # fmt: skip
-    counts[ACTIVE] += 1
-
-
-@compiled
-def _finish_first(heap: Integers, counts: Integers) -> None:
-    """Remove the first completion from the heap of decoding requests."""
-    counts[ACTIVE] -= 1
-    count, place = counts[ACTIVE], 0
-    while 2 * place + 1 < count:
-        child = 2 * place + 1
-        if child + 1 < count and heap[child + 1, END] < heap[child, END]:
-            child += 1
-        if heap[child, END] >= heap[count, END]:
-            break
-        copy_into(heap[place], heap[child], 5)
-        place = child
-    copy_into(heap[place], heap[count], 5)
-
-
-@compiled
-def _piece(counts: Integers, budget: int) -> int:
-    """Return the tokens of the unfinished prompt that a round processes."""
-    return int(max(1, min(counts[BEFORE] + 1 - counts[PROCESSED], budget)))
-
-
-@compiled
-def _blocks_of_piece(counts: Integers, block: int, tokens: int) -> int:
-    """Return the blocks that tokens of the unfinished prompt need."""
+def _piece(counts: Integers, block: int, budget: int) -> tuple[int, int]:
+    """Return the tokens of the unfinished prompt that a round processes, and blocks for them."""
     held = counts[PROCESSED]
-    return int(-(-(held + tokens) // block) + (-held // block))
+    tokens = max(1, min(counts[BEFORE] + 1 - held, budget))
+    return tokens, -(-(held + tokens) // block) + (-held // block)
 
 
 @compiled
 def _process(
     counts: Integers,
     active: Integers,
+    columns: Integers,
     growing: Integers,
     outputs: Integers,
-    produced: Integers,
     block: int,
     tokens: int,
     pieces: Integers,
@@ -372,8 +328,10 @@ def _process(
             row[0], row[1], row[2], row[3] = i, now, tokens, processed == 0
         counts[PIECES] += 1
         return tokens
-    end = now + outputs[i] - produced[i]
-    _decode(active, counts, end, i, now, before, counts[PARTIAL_NUMBER])
+    columns[END, i] = now + outputs[i] - columns[PRODUCED, i]
+    columns[START, i], columns[HELD_BEFORE, i] = now, before
+    columns[ADMITTED, i] = counts[PARTIAL_NUMBER]
+    _push(columns[END], active, counts, ACTIVE, i)
     counts[PARTIAL] = -1
     counts[BASE] += before - now
     growing[(now - before) % block] += 1
@@ -382,18 +340,13 @@ def _process(
 
 @compiled
 def _stop(
-    counts: Integers,
-    growing: Integers,
-    produced: Integers,
-    block: int,
-    row: Integers,
-    spans: Integers,
+    counts: Integers, columns: Integers, growing: Integers, block: int, i: int, spans: Integers
 ) -> None:
     """Record the tokens of a decoding request that completes or is preempted, and free its blocks.
 
-    Its row remains in the heap.
+    It remains in the heap.
     """
-    now, i, start, before = counts[NOW], row[REQUEST], row[START], row[HELD_BEFORE]
+    now, start, before = counts[NOW], columns[START, i], columns[HELD_BEFORE, i]
     if counts[SPANS] < len(spans):
         span = spans[counts[SPANS]]
         span[0], span[1], span[2] = i, start + 1, now
@@ -401,7 +354,7 @@ def _stop(
     counts[BASE] -= before - start
     growing[(start - before) % block] -= 1
     counts[FREE] -= -(before + now - start) // block
-    produced[i] += now - start
+    columns[PRODUCED, i] += now - start
 
 
 @compiled
@@ -412,11 +365,11 @@ def _make_room(
 
     Returns the tokens of the unfinished prompt to process, and whether no request was preempted.
     """
-    counts, waiting, active, produced, growing = state
-    keys, block, now = served.keys, served.block, counts[NOW]
-    number = counts[ACTIVE]
-    rows = active[:number].copy()
-    order = order_of(rows[:, ADMITTED])
+    counts, waiting, active, columns, growing = state
+    keys, block, now, ends = served.keys, served.block, counts[NOW], columns[END]
+    starts, before, number = columns[START], columns[HELD_BEFORE], counts[ACTIVE]
+    batch = active[:number].copy()
+    order = order_of(columns[ADMITTED][batch])
     budget += number  # each takes a token in its turn
     went_on, is_gone = np.zeros(number, dtype=np.int64), np.zeros(number, dtype=np.int64)
     is_calm, piece = True, 0
@@ -428,31 +381,30 @@ def _make_room(
         if not is_piece and is_gone[place]:
             continue
         if is_piece:
-            piece = _piece(counts, budget)
-            needed = _blocks_of_piece(counts, block, piece)
+            piece, needed = _piece(counts, block, budget)
         else:
-            held = rows[place, HELD_BEFORE] + now - rows[place, START]
+            held = before[batch[place]] + now - starts[batch[place]]
             needed = int(held % block == 0)
         is_here = True
         while needed > counts[FREE] and is_here:
             last, worst = -1, counts[PARTIAL]
             for other in range(number):
-                i = rows[other, REQUEST]
+                i = batch[other]
                 if not is_gone[other] and (worst < 0 or keys[i] > keys[worst]):
                     last, worst = other, i
             is_calm = False
             if last < 0:
                 counts[FREE] += -(-counts[PROCESSED] // block)
-                wait(keys, waiting, counts, worst)
+                _push(keys, waiting, counts, WAITING, worst)
                 counts[PARTIAL] = -1
                 is_here = not is_piece
                 continue
             budget += went_on[last]
-            if went_on[last] and (rows[last, HELD_BEFORE] + now - rows[last, START]) % block == 0:
+            if went_on[last] and (before[worst] + now - starts[worst]) % block == 0:
                 counts[FREE] += 1
             is_gone[last] = 1
-            _stop(counts, growing, produced, block, rows[last], spans)
-            wait(keys, waiting, counts, worst)
+            _stop(counts, columns, growing, block, worst, spans)
+            _push(keys, waiting, counts, WAITING, worst)
             is_here = last != place
         if is_here:
             counts[FREE] -= needed
@@ -462,8 +414,5 @@ def _make_room(
     counts[ACTIVE] = 0
     for place in range(number):
         if not is_gone[place]:
-            row = rows[place]
-            _decode(
-                active, counts, row[END], row[REQUEST], row[START], row[HELD_BEFORE], row[ADMITTED]
-            )
+            _push(ends, active, counts, ACTIVE, batch[place])
     return (piece if counts[PARTIAL] >= 0 else 0), is_calm

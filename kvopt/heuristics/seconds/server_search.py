@@ -17,6 +17,7 @@ from kvopt.heuristics.seconds.server_grid import (
     CLASSES,
     Explored,
     Grid,
+    Kind,
     Latency,
     explored,
     is_blind,
@@ -33,6 +34,7 @@ from kvopt.kernels.budget import Budget
 from kvopt.kernels.clock import wall_time
 from kvopt.problem.clocks import Seconds
 from kvopt.problem.instance import Instance
+from kvopt.problem.problem import Problem
 from kvopt.problem.scopes import Scope
 from kvopt.timetable.runs import PolicyRun
 from kvopt.timetable.work import Chunks
@@ -49,8 +51,8 @@ OVER_TIME = "settings over time"
 
 def search_servers(search: Search, budget: Budget) -> None:
     """Offer servers with the best settings of a grid, and name these."""
-    share = _share_of(search)
-    if not len(share) or (server := _server_of(search, share.without_prefixes())) is None:
+    share = _share_of(search.problem)
+    if not len(share) or (server := _server_of(search.problem, share.without_prefixes())) is None:
         return  # the simulator would take too long as well
     if search.problem.is_fleet or "prefix" in share.extras:
         _explored_by_runs(search, share, server, budget)
@@ -58,20 +60,51 @@ def search_servers(search: Search, budget: Budget) -> None:
         _explored_in_loops(search, server, budget)
 
 
-def _server_of(search: Search, instance: Instance) -> OneServer | None:
-    assert isinstance(search.clock, Seconds)
-    return OneServer.of(instance, search.clock)
+def good_settings(
+    problem: Problem, kinds: Sequence[Kind], count: int, budget: Budget
+) -> list[list[ServerSetting]]:
+    """Return the best settings of each class, the best first, by compiled loops.
+
+    They serve the share of one machine, without prefixes.
+
+    Parameters
+    ----------
+    problem
+        The problem, in seconds.
+    kinds
+        The classes.
+    count
+        Limit of the number of settings of a class.
+    budget
+        Time.
+    """
+    share = _share_of(problem).without_prefixes()
+    if not len(share) or (server := _server_of(problem, share)) is None:
+        return [[] for _ in kinds]
+
+    def is_any(setting: ServerSetting) -> bool:
+        return any(kind(setting) for kind in kinds)
+
+    grid, made = _grid_of(problem), Explored(_in_loops(problem, server), budget)
+    made.try_all(filter(is_any, grid.points()))
+    for kind in (is_any, *kinds):  # limits that are good for one order are tried with the others
+        made.refine(grid, kind)
+    # Of settings with one latency, often the same decisions, one is enough.
+    ranked = [{made.latencies[s]: s for s in made.ranked(kind)} for kind in kinds]
+    return [[*best.values()][:count] for best in ranked]
 
 
-def _is_chunked(search: Search) -> bool:
-    return search.problem.scope.covers(Scope.CHUNKS)
+def _server_of(problem: Problem, instance: Instance) -> OneServer | None:
+    assert isinstance(problem.clock, Seconds)
+    return OneServer.of(instance, problem.clock)
 
 
-def _grid_of(search: Search) -> Grid:
-    return Grid.of(search.instance, search.clock.batch_time, chunked=_is_chunked(search))
+def _grid_of(problem: Problem) -> Grid:
+    is_chunked = problem.scope.covers(Scope.CHUNKS)
+    return Grid.of(problem.instance, problem.clock.batch_time, chunked=is_chunked)
 
 
-def _in_loops(search: Search, server: OneServer) -> Latency:
+def _in_loops(problem: Problem, server: OneServer) -> Latency:
     """Return the latency of a setting by compiled loops."""
     served: dict[str, Served] = {}
 
@@ -79,7 +112,7 @@ def _in_loops(search: Search, server: OneServer) -> Latency:
         if setting.by not in served:
             served[setting.by] = server.by(server.keys_by(setting.by))
         total, pauses = server.latency(served[setting.by], setting.limits())
-        return total if search.problem.has_pauses or not pauses else math.inf
+        return total if problem.has_pauses or not pauses else math.inf
 
     return latency
 
@@ -88,10 +121,10 @@ def _explored_in_loops(search: Search, server: OneServer, budget: Budget) -> Non
     """Explore the grid on one machine, and offer the best run of each class."""
     instance = search.instance
     sample = sampled(instance, search.clock.arrivals(instance))
-    few = None if sample is None else _server_of(search, sample)
-    on_sample = None if few is None else _in_loops(search, few)
-    grid = _grid_of(search)
-    made = explored(grid, _in_loops(search, server), on_sample, budget)
+    few = None if sample is None else _server_of(search.problem, sample)
+    on_sample = None if few is None else _in_loops(search.problem, few)
+    grid = _grid_of(search.problem)
+    made = explored(grid, _in_loops(search.problem, server), on_sample, budget)
     for name, kind in CLASSES.items():
         if (best := made.best(kind)) is not None:
             served = server.by(server.keys_by(best.by))
@@ -106,14 +139,16 @@ def _explored_in_loops(search: Search, server: OneServer, budget: Budget) -> Non
 
 def _explored_by_runs(search: Search, share: Instance, server: OneServer, budget: Budget) -> None:
     """Explore the grid on the share of a machine, and run the best points of it."""
-    grid, runs = _grid_of(search), _Runs(search, budget)
+    grid, runs = _grid_of(search.problem), _Runs(search, budget)
     if "prefix" in share.extras:
         # A sample has other prefixes, and says little.
         first = [
             grid.allowed(replace(one, chunked=grid.chunked, block=grid.block)) for one in _FIRST
         ]
     else:
-        coarse = explored(grid, _in_loops(search, server), None, budget.part(SERVERS_ON_SAMPLE))
+        coarse = explored(
+            grid, _in_loops(search.problem, server), None, budget.part(SERVERS_ON_SAMPLE)
+        )
         first = coarse.finalists(_BEHIND_ROUTERS)
     made = Explored(runs.latency, budget)
     for setting in first:
@@ -123,12 +158,12 @@ def _explored_by_runs(search: Search, share: Instance, server: OneServer, budget
         made.refine(grid, kind)
 
 
-def _share_of(search: Search) -> Instance:
+def _share_of(problem: Problem) -> Instance:
     """Return the requests of one of the machines if they get them in turn."""
-    instance = search.instance
-    if not search.problem.is_fleet:
+    instance = problem.instance
+    if not problem.is_fleet:
         return instance
-    arrivals = search.clock.arrivals(instance)
+    arrivals = problem.clock.arrivals(instance)
     in_order = sorted(range(len(arrivals)), key=lambda i: (arrivals[i], i))
     return instance.of_one_worker(sorted(in_order[:: instance.workers]))
 
@@ -208,7 +243,7 @@ def search_over_time(search: Search, budget: Budget) -> None:
     setting = ServerSetting.of_policy(search.servers["all"].policy)
     is_fleet = search.problem.is_fleet
     parts = [part.instance for part in best.parts] if is_fleet else [search.instance]
-    servers = [_server_of(search, part) for part in parts]
+    servers = [_server_of(search.problem, part) for part in parts]
     if not all(servers) or "prefix" in search.instance.extras:
         return
     events: list[Mapping[str, Any]] = []

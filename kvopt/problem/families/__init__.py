@@ -77,13 +77,13 @@ def generate(
     if family not in FAMILIES:
         raise unknown_name(family, FAMILIES, "family")
     checked_integer(seed, "seed", 0)
-    asked = {name: value for name, value in (("n", n), ("memory", memory)) if value is not None}
-    for option, value in asked.items():
+    sizes = {name: value for name, value in (("n", n), ("memory", memory)) if value is not None}
+    for option, value in sizes.items():
         checked_integer(value, option, 1 if option == "memory" else 0)
     if n is not None and n > MOST_REQUESTS:
         raise InvalidInput(f"must be at most {MOST_REQUESTS:,}, got {n:,}", field="n")
     chosen = FAMILIES[family]
-    for option in asked:
+    for option in sizes:
         if option in chosen.fixed:
             raise InvalidInput(f"follows from the keys of {family}", field=option)
     values = chosen.values(parameters or {})
@@ -96,5 +96,5 @@ def generate(
         requests,
         block_tokens=draw.integer("block_tokens") if "block_tokens" in values else None,
         name=f"{family}-n{len(requests)}-m{cache}-seed{seed}",
-        notes={**notes, **asked, **values, **draw.drawn},
+        notes={**notes, **sizes, **values, **draw.drawn},
     )

@@ -192,22 +192,22 @@ class Family:
     memory: str = "100"
     fixed: Sequence[str] = ()
 
-    def values(self, given: Mapping[str, Value]) -> dict[str, Value]:
+    def values(self, texts: Mapping[str, Value]) -> dict[str, Value]:
         """Return the keys that have a value, with given ones parsed."""
-        return values_of(self.name, self.parameters, given)
+        return values_of(self.name, self.parameters, texts)
 
 
 def values_of(
-    owner: str, parameters: Iterable[Parameter], given: Mapping[str, Value]
+    owner: str, parameters: Iterable[Parameter], texts: Mapping[str, Value]
 ) -> dict[str, Value]:
     """Return the keys of a family or a game that have a value, with given ones parsed."""
-    known = {parameter.name: parameter for parameter in parameters}
-    for name in given:
-        if name not in known:
-            reason = f"is not a key of {owner}, which has {', '.join(known) or 'no keys'}"
-            raise InvalidInput(reason + did_you_mean(name, known), field=name)
+    by_name = {parameter.name: parameter for parameter in parameters}
+    for name in texts:
+        if name not in by_name:
+            reason = f"is not a key of {owner}, which has {', '.join(by_name) or 'no keys'}"
+            raise InvalidInput(reason + did_you_mean(name, by_name), field=name)
     values = {
-        name: each.parsed(given[name]) if name in given else each.default
-        for name, each in known.items()
+        name: entry.parsed(texts[name]) if name in texts else entry.default
+        for name, entry in by_name.items()
     }
     return {name: value for name, value in values.items() if value is not None}

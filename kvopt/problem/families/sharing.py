@@ -38,25 +38,25 @@ def _turns(
     """Draw a session: it ends at random, or when its next turn does not fit."""
     size, system = draw.integer("block_tokens"), draw.integer("system")
     kind = draw.uniform_integer(1, draw.integer("kinds"))
-    found, known, goes_on = list[Request](), system, True
+    turns, history, goes_on = list[Request](), system, True
 
     def turn() -> tuple[int, int]:
         message, output = shape(draw)
-        return known + message, output
+        return history + message, output
 
     while goes_on:
-        prompt, output = turn() if found else draw.fitting(turn, memory)
+        prompt, output = turn() if turns else draw.fitting(turn, memory)
         if prompt + output > memory:
             break
         path = [
             f"kind {kind}, {place}" if (place + 1) * size <= system else f"{number}, {place}"
             for place in range(prompt // size)
         ]
-        found.append(Request(math.ceil(clock), prompt, output, prefix=path))
-        known = prompt + output
-        clock = found[-1].arrival + output + draw.exponential(draw.number("think"))
+        turns.append(Request(math.ceil(clock), prompt, output, prefix=path))
+        history = prompt + output
+        clock = turns[-1].arrival + output + draw.exponential(draw.number("think"))
         goes_on = draw.random.random() * draw.number("turns") >= 1
-    return found
+    return turns
 
 
 DRAWS: dict[str, Drawing] = {

@@ -110,10 +110,10 @@ def _two_humps(draw: Draw) -> Drawn:
 def mean_gap(draw: Draw) -> float:
     """Return the mean time between arrivals, 0 if all arrive at once."""
     rates = {name: draw.number(name) for name in ("rate", "per_second") if name in draw.parameters}
-    given = {name: rate for name, rate in rates.items() if rate}
-    if len(given) > 1:
+    positive = {name: rate for name, rate in rates.items() if rate}
+    if len(positive) > 1:
         raise InvalidInput("goes without rate", field="per_second")
-    for name, rate in given.items():
+    for name, rate in positive.items():
         if rate < _LEAST_RATE:
             reason = f"must be 0 or at least {_LEAST_RATE:g}, got {rate:g}"
             raise InvalidInput(reason, field=name)

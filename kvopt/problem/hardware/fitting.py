@@ -152,14 +152,14 @@ def fit_linear(rows: Sequence[Measured]) -> Fit:
 def judged(model: BatchTime, rows: Sequence[Measured]) -> Fit:
     """Return a model with its errors on a table."""
     took = np.array([row.milliseconds for row in rows])
-    made = np.array([row.round_ns(model) for row in rows]) / MILLISECOND
-    errors = made / took - 1
+    predicted = np.array([row.round_ns(model) for row in rows]) / MILLISECOND
+    errors = predicted / took - 1
     return Fit(
         model,
         len(rows),
         took.sum() / 1000,
-        made.sum() / 1000,
-        float(np.mean((made - took) ** 2)),
+        predicted.sum() / 1000,
+        float(np.mean((predicted - took) ** 2)),
         np.abs(errors).max(),
         float(np.mean(errors**2)) ** 0.5,
     )
@@ -170,8 +170,8 @@ def _not_negative(columns: Vector, times: Vector) -> list[int]:
     from scipy.optimize import nnls
 
     largest = np.maximum(columns.max(axis=0), 1.0)  # so that columns have similar sizes
-    found, _ = nnls(columns / largest / times.mean(), times / times.mean())
-    return [round(float(x)) for x in found / largest]
+    coefficients, _ = nnls(columns / largest / times.mean(), times / times.mean())
+    return [round(float(x)) for x in coefficients / largest]
 
 
 def _times(rows: Sequence[Measured]) -> Vector:

@@ -138,11 +138,11 @@ ANY_GPU = {**{short: GPUS[name] for short, name in SHORT_NAMES.items()}, **GPUS}
 """GPUs by both names."""
 
 
-def preset(known: Mapping[str, Preset], name: str, option: str) -> Preset:
+def preset(presets: Mapping[str, Preset], name: str, option: str) -> Preset:
     """Return one of `MODELS` or `ANY_GPU` by its name, which an option gave."""
-    if name.lower() not in known:
-        raise unknown_name(name, known, option)
-    return known[name.lower()]
+    if name.lower() not in presets:
+        raise unknown_name(name, presets, option)
+    return presets[name.lower()]
 
 
 def capacity(shape: ModelShape, memory: int, gpus: int, fraction: Fraction) -> int:

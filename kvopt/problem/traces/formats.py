@@ -117,16 +117,16 @@ def csv(
     where: Where = (),
 ) -> Trace:
     """Read a CSV file in seconds, in rounds or without times, by its header."""
-    given = {"prompt": prompt_column, "output": output_column, "time": time_column}
+    named = {"prompt": prompt_column, "output": output_column, "time": time_column}
     if e2e_column is not None:
-        given["e2e"] = e2e_column
+        named["e2e"] = e2e_column
     rows, ahead = tee(csv_rows(path))  # standard input can be read once only
-    columns, said = recognised(ahead, given)
+    columns, words = recognised(ahead, named)
     clock: Clock = "none" if columns.time is None else "seconds" if columns.unit else "rounds"
     shares = columns.session is not None or columns.system is not None
     block_tokens = checked_integer(block_tokens, "block-tokens", 1)
     columns = replace(columns, block_tokens=block_tokens, where=conditions(where))
-    return Trace(from_rows(rows, columns), clock, said, block_tokens if shares else None)
+    return Trace(from_rows(rows, columns), clock, words, block_tokens if shares else None)
 
 
 @register("openai")

@@ -97,13 +97,15 @@ def import_trace(
     Instance
         Requests in order of arrival, with ``arrival_seconds`` from the first of them.
     """
-    path, given = Path(path), dict[str, Any](options)
-    round_ms, all_at_once = given.pop("round_ms", None), given.pop("all_at_once", False)
+    path, remaining = Path(path), dict[str, Any](options)
+    round_ms, all_at_once = remaining.pop("round_ms", None), remaining.pop("all_at_once", False)
     checked_integer(memory, "memory", 1)
-    prefixes = given.pop("prefixes", False)
+    prefixes = remaining.pop("prefixes", False)
     with blamed_on(path):
-        own = [key for key in given if key.endswith("_column") or key in ("block_tokens", "where")]
-        columns = {key: given.pop(key) for key in own}
+        of_columns = [
+            key for key in remaining if key.endswith("_column") or key in ("block_tokens", "where")
+        ]
+        columns = {key: remaining.pop(key) for key in of_columns}
         trace = _opened(path, format, **columns)
         if prefixes and trace.block_tokens is None:
             reason = (
@@ -112,11 +114,11 @@ def import_trace(
             )
             raise InvalidInput(reason, field="prefixes")
         clock: Clock = "none" if all_at_once else trace.clock
-        selection = Selection(memory, **given)
+        selection = Selection(memory, **remaining)
         with blamed(f"format {format}", FORMATS.find(format)):
             selection.take(trace.lines)
         # In order of arrival; equal and missing times in the order of the file.
-        kept = sorted(selection.kept, key=lambda found: (found[0].time, found[1]))
+        kept = sorted(selection.kept, key=lambda pair: (pair[0].time, pair[1]))
         rows = [row if prefixes else row._replace(prefix=()) for row, _ in kept]
         if round_ms is not None:
             checked_number(round_ms, "round-ms", positive=True)
@@ -127,7 +129,7 @@ def import_trace(
         length = Fraction(1)
         if trace.clock != "rounds" and round_ms is not None:
             length = Fraction(str(round_ms)) * MILLISECOND  # as written: 0.1 is one tenth
-        said = {
+        details = {
             "where": columns.get("where"),
             "columns": trace.columns,
             "all_at_once": all_at_once,
@@ -135,12 +137,12 @@ def import_trace(
         }
         return Instance(
             memory,
-            _requests(rows, clock, length),
+            requests_of(rows, clock, length),
             name=None if is_standard_input(path) else path.stem,
             notes={
                 "imported_from": name_of(path.name),
                 "format": format,
-                **{name: value for name, value in said.items() if value},
+                **{name: value for name, value in details.items() if value},
                 **selection.notes(),
             },
             round_ms=round_ms,
@@ -148,7 +150,7 @@ def import_trace(
         )
 
 
-def _requests(rows: list[Row], clock: Clock, length: Fraction) -> list[Request]:
+def requests_of(rows: list[Row], clock: Clock, length: Fraction) -> list[Request]:
     """Return requests with rounds of a length; a clock of seconds begins at the first arrival."""
     is_timed = clock == "seconds"
     first = rows[0].time if rows and is_timed else 0
@@ -174,15 +176,15 @@ def _requests(rows: list[Row], clock: Clock, length: Fraction) -> list[Request]:
 def _opened(path: Path, format: str, **columns: Any) -> Trace:  # noqa: A002
     """Return the rows of a file in a format; column options go to formats with columns."""
     read = FORMATS.find(format)
-    given = {option: name for option, name in columns.items() if name not in (None, ())}
-    for option in given:
+    used = {option: name for option, name in columns.items() if name not in (None, ())}
+    for option in used:
         if option not in signature(read).parameters:
             others = FORMATS.all().items()
             takers = [name for name, other in others if option in signature(other).parameters]
             reason = f"is for {' and '.join(takers)}, not for {format}"
             raise InvalidInput(reason, field=option.replace("_", "-"))
     with blamed(f"format {format}", read):
-        trace = read(path, **given)
+        trace = read(path, **used)
         if not isinstance(trace, Trace):
             raise TypeError(f"it returned {shown(trace)}, and must return a Trace")
     return trace
@@ -234,17 +236,17 @@ class Selection:
         random, latest = Random(self.seed), -inf
         if self.limit == 0:
             return
-        for number, found in lines:
+        for number, row in lines:
             self._read += 1
-            if isinstance(found, Row) and (reason := self._refusal(found)):
-                found = Unread(reason)
-            if isinstance(found, Unread):
-                entry = self._dropped.setdefault(found.reason, {"rows": 0, "first_line": number})
+            if isinstance(row, Row) and (reason := self._refusal(row)):
+                row = Unread(reason)
+            if isinstance(row, Unread):
+                entry = self._dropped.setdefault(row.reason, {"rows": 0, "first_line": number})
                 entry["rows"] += 1
                 continue
-            self._late += found.time < latest
-            latest = max(latest, found.time)
-            self._keep(found, number, random)
+            self._late += row.time < latest
+            latest = max(latest, row.time)
+            self._keep(row, number, random)
             if self._passed == self.limit:
                 break
         if self._read and not self._passed:

@@ -58,8 +58,23 @@ class Recognised(NamedTuple):
     said: str
 
 
+def format_of(line: Mapping[str, object]) -> str | None:
+    """Return the format of a trace with objects of JSON on its lines, None if none is known.
+
+    Examples
+    --------
+    >>> format_of({"timestamp": 0, "input_length": 9, "output_length": 1, "hash_ids": []})
+    'mooncake'
+    """
+    if "input_length" in line:
+        return "bailian" if "chat_id" in line else "mooncake"
+    inside = [line, *(value for value in line.values() if isinstance(value, Mapping))]
+    is_answer = any("completion_tokens" in part or "usage" in part for part in inside)
+    return "openai" if is_answer else None
+
+
 def recognised(
-    rows: Iterator[tuple[int, list[str]]], given: Mapping[str, str | None]
+    rows: Iterator[tuple[int, list[str]]], named: Mapping[str, str | None]
 ) -> Recognised:
     """Return the columns of a CSV file.
 
@@ -77,23 +92,23 @@ def recognised(
         If a column is not found, or several could be meant.
     """
     header = header_of(rows)
-    given, e2e = {**given}, given.get("e2e")
-    given.pop("e2e", None)
-    found = {role: _found(header, role) if name is None else name for role, name in given.items()}
-    missing = [role for role in ("prompt", "output") if found[role] is None]
+    named, e2e = {**named}, named.get("e2e")
+    named.pop("e2e", None)
+    chosen = {role: _found(header, role) if name is None else name for role, name in named.items()}
+    missing = [role for role in ("prompt", "output") if chosen[role] is None]
     if missing:
         raise InvalidInput(_unknown(header, missing))
-    if any(name is None for name in given.values()):
+    if any(name is None for name in named.values()):
         _refuse_sums(header)
-    prompt, output, time = found["prompt"], found["output"], found["time"]
+    prompt, output, time = chosen["prompt"], chosen["output"], chosen["time"]
     assert prompt is not None
     assert output is not None
     cells = (cells for _, cells in rows)
     unit, word = (NANOSECONDS, "") if time is None else _unit(cells, header, time)
     arrivals = "no arrivals (all at once)" if time is None else f"arrivals in {time} ({word})"
-    said = f"prompt tokens in {prompt}, output tokens in {output}, {arrivals}"
+    words = f"prompt tokens in {prompt}, output tokens in {output}, {arrivals}"
     if time is None and {*header} - {prompt, output}:
-        said += "; --time-column names a column of arrivals"
+        words += "; --time-column names a column of arrivals"
     cached = next((name for name in header if _plain(name).endswith("cachedtokens")), None)
     names = {_plain(name): name for name in header}
     session = names.get("session", names.get("sessionid"))
@@ -101,13 +116,13 @@ def recognised(
     if None in system:  # blocks without a length cannot be compared
         system = None, None
     if session or system[0]:
-        said += f", prefixes in {' and '.join(filter(None, (session, *system)))}"
+        words += f", prefixes in {' and '.join(filter(None, (session, *system)))}"
     columns = Columns(prompt, output, time, unit, cached, None, 1, session, *system)
     if e2e is not None:
         length, word = _unit_of_duration(e2e, in_rounds=not unit)
         columns = replace(columns, e2e=e2e, e2e_unit=length)
-        said += f", e2e in {e2e} ({word})"
-    return Recognised(columns, said)
+        words += f", e2e in {e2e} ({word})"
+    return Recognised(columns, words)
 
 
 def _unit_of_duration(name: str, *, in_rounds: bool) -> tuple[int, str]:
@@ -141,8 +156,8 @@ def _unknown(header: Sequence[str], missing: Collection[str]) -> str:
     what = " and ".join(_WORDS[role] for role in missing)
     flags = " and ".join(f"--{role}-column" for role in missing)
     columns = ", ".join(map(shown, header)) or "none"
-    said = f"no column is known to hold {what}: name it with {flags}; the columns are {columns}"
-    return said + semicolons(header)
+    reason = f"no column is known to hold {what}: name it with {flags}; the columns are {columns}"
+    return reason + semicolons(header)
 
 
 def _refuse_sums(header: Sequence[str]) -> None:
@@ -161,8 +176,8 @@ def _unit(rows: Iterable[list[str]], header: Sequence[str], time: str) -> tuple[
     if plain == _ROUNDS:
         return 0, "rounds"
     for unit, length in _UNITS.items():
-        known = plain.endswith(unit) and plain.removesuffix(unit) in _KNOWN["time"]
-        if known or last == unit:
+        is_time = plain.endswith(unit) and plain.removesuffix(unit) in _KNOWN["time"]
+        if is_time or last == unit:
             return length, unit
     first = _first(rows, header, time)
     if first is None:

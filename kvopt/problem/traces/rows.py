@@ -115,13 +115,13 @@ def conditions(where: str | Sequence[str]) -> dict[str, frozenset[str]]:
     >>> conditions(["model=a", "model=b"]) == {"model": frozenset("ab")}
     True
     """
-    found: dict[str, frozenset[str]] = {}
+    texts: dict[str, frozenset[str]] = {}
     for text in [where] if isinstance(where, str) else where:
         name, equals, value = str(text).partition("=")
         if not (equals and name.strip()):
             raise InvalidInput(f"must be COLUMN=VALUE, got {shown(text)}", field="where")
-        found[name.strip()] = found.get(name.strip(), frozenset()) | {value.strip()}
-    return found
+        texts[name.strip()] = texts.get(name.strip(), frozenset()) | {value.strip()}
+    return texts
 
 
 def csv_rows(path: Path) -> Iterator[tuple[int, list[str]]]:
@@ -167,8 +167,8 @@ def readable(path: Path) -> Iterator[TextIO]:
 
 def _refuse_unclear(header: list[str], name: str) -> None:
     if header.count(name) != 1:
-        found = shown(",".join(header))
-        reason = "is given twice" if name in header else f"is missing, the header is {found}"
+        listed = shown(",".join(header))
+        reason = "is given twice" if name in header else f"is missing, the header is {listed}"
         raise InvalidInput(reason, field=f"column {name!r}")
 
 
@@ -191,13 +191,13 @@ def _from_line(line: str, columns: Columns) -> Row | Unread:
 
 def _flat(value: Any) -> dict[str | None, Any]:
     """Return the fields of an object and of the objects in it, by name, without nulls."""
-    found: dict[str | None, Any] = {}
-    for name, each in value.items() if isinstance(value, dict) else ():
-        if isinstance(each, dict):
-            found |= _flat(each)
-        elif each is not None:
-            found[str(_OTHER_NAMES.get(name, name))] = each
-    return found
+    fields: dict[str | None, Any] = {}
+    for name, member in value.items() if isinstance(value, dict) else ():
+        if isinstance(member, dict):
+            fields |= _flat(member)
+        elif member is not None:
+            fields[str(_OTHER_NAMES.get(name, name))] = member
+    return fields
 
 
 def _from_fields(fields: Mapping[str | None, Any], columns: Columns) -> Row | Unread:
@@ -241,7 +241,7 @@ def _prefix(fields: Mapping[str | None, Any], columns: Columns, prompt: int) -> 
     """Yield the ids of the whole blocks of a prompt, which others may share."""
     ids = fields.get(columns.blocks)
     most, common = prompt // columns.block_tokens, 0
-    if isinstance(ids, list) and all(type(each) in (int, str) for each in ids):
+    if isinstance(ids, list) and all(type(block) in (int, str) for block in ids):
         yield from ids[:most]
     if name := str(fields.get(columns.system) or "").strip():
         tokens = _count(str(fields.get(columns.system_tokens))) or 0

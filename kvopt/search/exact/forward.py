@@ -166,23 +166,23 @@ class Forward:
         label limit it ends, or with look-ahead continues with smaller steps.
         """
         least = self._evaluation.bound
-        known = (self._search.lower_bound or least) - least
-        unknown = self._objective() - least - known
+        proved = (self._search.lower_bound or least) - least
+        unknown = self._objective() - least - proved
         first = _FIRST_RISE * unknown
-        rise = max(1.0, known + first if look_ahead else max(first, known / 2))
+        rise = max(1.0, proved + first if look_ahead else max(first, proved / 2))
         growth, failed = 1.0, math.inf
         self._last = self._before = _NOTHING
         # The known bound takes no labels with look-ahead, and a little more may take many.
-        last = _NOTHING._replace(rise=float(known)) if look_ahead else _NOTHING
+        last = _NOTHING._replace(rise=float(proved)) if look_ahead else _NOTHING
         while not self._limit.over():
             target = min(least + math.ceil(rise), self._objective())
             began = wall_time()
             try:
                 kept = math.log(self.exclude(target, most_labels, look_ahead=look_ahead) + 1)
             except TooWide:
-                if not look_ahead or rise - max(known, last.rise) <= 1.0:
+                if not look_ahead or rise - max(proved, last.rise) <= 1.0:
                     return False
-                failed, rise = rise, (max(known, last.rise) + rise) / 2
+                failed, rise = rise, (max(proved, last.rise) + rise) / 2
                 continue
             if target >= self._objective():
                 return True
@@ -216,22 +216,22 @@ class Forward:
             return
         if self._search.checkable:
             most_sets = min(most_sets, _CHECKABLE_SETS // len(evaluation.prices))
-        known = self._completions = Completions(states, evaluation, self._budget)
+        completions = self._completions = Completions(states, evaluation, self._budget)
         window = max(1, int(_COMPLETION_WINDOW * self._budget))
         sets, before = min(_FIRST_SETS, most_sets), -1
         while True:
             began = wall_time()
             with suppress(Stopped):
-                known.fill(sets, window, limit)
-            proved = -(-(evaluation.total + known.rise) // evaluation.denominator)
-            self._offer(min(proved, self._objective()), (), known, look_ahead=True)
+                completions.fill(sets, window, limit)
+            proved = -(-(evaluation.total + completions.rise) // evaluation.denominator)
+            self._offer(min(proved, self._objective()), (), completions, look_ahead=True)
             last = max(wall_time() - began, _INSTANT)
             in_time = sets * _MARGIN * limit.left / last
-            in_memory = known.sets_within(self._search.budget.memory_left // 2)
+            in_memory = completions.sets_within(self._search.budget.memory_left // 2)
             more = min(_MORE_SETS * sets, most_sets, in_time, in_memory)
-            if more < _WORTH_IT * sets or known.rise == before:
+            if more < _WORTH_IT * sets or completions.rise == before:
                 break
-            sets, before = int(more), known.rise
+            sets, before = int(more), completions.rise
 
     def exclude(self, target: int, most_labels: int, *, look_ahead: bool) -> int:
         """Exclude schedules below a target, or find the best; return the number of kept labels.
@@ -248,9 +248,9 @@ class Forward:
             target, _EXCLUSION_HORIZON if look_ahead else 0, complete=look_ahead
         )
         in_all = None if look_ahead else int(_PLAIN * self._checkable)
-        found = forward.search_exhaustively(most_labels, self._limit, in_all=in_all)
-        if found is not None:
-            search.offer_starts(found, "forward search")
+        starts = forward.search_exhaustively(most_labels, self._limit, in_all=in_all)
+        if starts is not None:
+            search.offer_starts(starts, "forward search")
             target = self._objective()
         self._offer(target, forward.kept, self._completions, look_ahead=look_ahead)
         return sum(forward.kept)
@@ -261,7 +261,7 @@ class Forward:
         return self._search.limits.params.exact_checkable_labels // len(self._search.instance)
 
     def _offer(
-        self, target: int, kept: Sequence[int], known: Completions | None, *, look_ahead: bool
+        self, target: int, kept: Sequence[int], completions: Completions | None, *, look_ahead: bool
     ) -> None:
         """Offer a bound that a search proved, with the proof if a checker can repeat it.
 
@@ -270,7 +270,9 @@ class Forward:
         might end the search.
         """
         search, first = self._search, self._search.instance.first_arrival
-        cuts, sets = (known.cuts(first), known.size) if known and look_ahead else ((), 0)
+        cuts, sets = (
+            (completions.cuts(first), completions.size) if completions and look_ahead else ((), 0)
+        )
         is_bound = look_ahead and target < self._objective()
         most = self._checkable * (_UNAIDED if is_bound else 1.0)
         if sum(kept) > most or sets > _CHECKABLE_SETS or (look_ahead and not cuts):
@@ -288,10 +290,10 @@ class Forward:
         while True:
             forward = self._forward(self._objective(), horizon, complete=True)
             try:
-                found = forward.search_with_beam(width, self._limit)
+                starts = forward.search_with_beam(width, self._limit)
             except TooWide:  # more equally good labels than the limit of the beam
                 return
-            if found is None or not self._search.offer_starts(found, "forward search"):
+            if starts is None or not self._search.offer_starts(starts, "forward search"):
                 return
 
     def widen_beam(self, width: int, widest: int) -> None:
@@ -322,6 +324,6 @@ class Forward:
         if horizon not in self._lookaheads:
             states, evaluation = self._priced.states, self._evaluation
             fits = horizon > 0 and Lookahead.fits(states, evaluation, horizon)
-            made = Lookahead(states, evaluation, self._budget, horizon) if fits else None
-            self._lookaheads[horizon] = made
+            lookahead = Lookahead(states, evaluation, self._budget, horizon) if fits else None
+            self._lookaheads[horizon] = lookahead
         return self._lookaheads[horizon]

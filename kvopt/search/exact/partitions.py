@@ -16,19 +16,19 @@ def members_of(bits: int) -> list[int]:
     return [i for i in range(bits.bit_length()) if bits >> i & 1]
 
 
-def places_of(parts: Sequence[int], known: Known, count: int) -> tuple[list[int], list[int]]:
+def places_of(parts: Sequence[int], optima: Known, count: int) -> tuple[list[int], list[int]]:
     """Return the starts and the workers of requests, given the set of each worker."""
     starts, workers = [0] * count, [0] * count
     for worker, bits in enumerate(parts):
-        for i, start in zip(members_of(bits), known[bits][1], strict=True):
+        for i, start in zip(members_of(bits), optima[bits][1], strict=True):
             starts[i], workers[i] = start, worker
     return starts, workers
 
 
-def best_partition(instance: Instance, known: Known, upper: float) -> list[int] | None:
+def best_partition(instance: Instance, optima: Known, upper: float) -> list[int] | None:
     """Return the sets of the workers with the least latency below a limit, None without one."""
     count = 1 << len(instance)
-    values = [known[bits][0] if bits in known else math.inf for bits in range(count)]
+    values = [optima[bits][0] if bits in optima else math.inf for bits in range(count)]
     best, chosen = values, list[list[int]]()
     for _ in range(instance.workers - 1):
         following, first = list(best), [0] * count

@@ -72,7 +72,7 @@ def groups_of(instance: Instance, last: int) -> list[Group]:
             places = 1
         groups[-1].append(i)
         places *= size
-    return [_empty([instance.requests[i] for i in each], each, last) for each in groups]
+    return [_empty([instance.requests[i] for i in members], members, last) for members in groups]
 
 
 def _empty(requests: Sequence[Request], members: Sequence[int], last: int) -> Group:

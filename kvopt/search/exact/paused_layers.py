@@ -17,7 +17,7 @@ the value.  So the result is exact.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -97,16 +97,16 @@ def search_layers(
     instance: Instance, prices: PriceProof, upper: int, should_stop: Callable[[], bool]
 ) -> Found | None:
     """Return the best schedule below a value, None if the search had to stop before its end."""
-    given, groups = _given(instance, prices)
+    problem, groups = _given(instance, prices)
     layers = [np.zeros(1, dtype=np.int64)]
     waits = [np.zeros(1, dtype=np.int64)]
-    everything = int((given.outputs << given.shifts).sum())
+    everything = int((problem.outputs << problem.shifts).sum())
     best: list[Integers] | None = None
     while len(layers[-1]):
-        after = min(len(layers), len(given.ahead) - 1)
+        after = min(len(layers), len(problem.ahead) - 1)
         costs = np.concatenate([group.table[after] for group in groups] or [np.zeros(1, np.int64)])
         following = _following(
-            given, costs, layers[-1], waits[-1], len(layers) - 1, upper, should_stop
+            problem, costs, layers[-1], waits[-1], len(layers) - 1, upper, should_stop
         )
         if following is None:
             return None
@@ -115,19 +115,19 @@ def search_layers(
         if len(labels) and labels[place] == everything:
             upper, best = int(waited[place]), [*layers, labels[place : place + 1]]
             labels, waited = labels[:place], waited[:place]
-        kept = ~_behind(given, labels, waited)
+        kept = ~_behind(problem, labels, waited)
         layers.append(labels[kept])
         waits.append(waited[kept])
     schedule = None
     if best is not None:
-        times = _active_times(given, best, waits, upper)
+        times = _active_times(problem, best, waits, upper)
         order = [i for group in groups for i in group.members]
         schedule = Schedule.at_times(instance, [times[order.index(i)] for i in range(len(order))])
     return Found(schedule, sum(map(len, layers)))
 
 
 def _following(
-    given: Given,
+    problem: Given,
     costs: Integers,
     labels: Integers,
     waits: Integers,
@@ -136,20 +136,21 @@ def _following(
     should_stop: Callable[[], bool],
 ) -> tuple[Integers, Integers] | None:
     """Return the labels after the next round in ascending order, and their waiting."""
-    made, waited = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
+    reached, waited = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
     begin = 0
-    room = _CHUNK + (1 << len(given.outputs))
+    room = _CHUNK + (1 << len(problem.outputs))
     while begin < len(labels):
         if should_stop():
             return None
         new = Layer(np.empty(room, dtype=np.int64), np.empty(room, dtype=np.int64))
-        count, begin = _extend(given, costs, Layer(labels, waits), begin, time, upper, new)
-        made, waited = _merged(
-            np.concatenate((made, new.labels[:count])), np.concatenate((waited, new.waits[:count]))
+        count, begin = _extend(problem, costs, Layer(labels, waits), begin, time, upper, new)
+        reached, waited = _merged(
+            np.concatenate((reached, new.labels[:count])),
+            np.concatenate((waited, new.waits[:count])),
         )
-        if len(made) > LARGEST_LAYER:
+        if len(reached) > LARGEST_LAYER:
             raise TooLarge(f"round {time + 1} has more than {LARGEST_LAYER:,} labels with pauses")
-    return made, waited
+    return reached, waited
 
 
 def _merged(labels: Integers, waits: Integers) -> tuple[Integers, Integers]:
@@ -171,10 +172,10 @@ def _given(instance: Instance, prices: PriceProof) -> tuple[Given, list[Group]]:
     groups = groups_of(instance, last)
     fill(groups, instance.memory, numerators, prices.denominator)
     none = np.zeros((0, 3), dtype=np.int64)
-    arrivals, prompts, outputs = np.concatenate([none, *(each.rows for each in groups)]).T.copy()
+    arrivals, prompts, outputs = np.concatenate([none, *(group.rows for group in groups)]).T.copy()
     bits = [int(output).bit_length() for output in outputs]
-    sizes = [each.table.shape[1] for each in groups]
-    given = Given(
+    sizes = [group.table.shape[1] for group in groups]
+    problem = Given(
         instance.memory,
         instance.block_size,
         prices.denominator,
@@ -182,12 +183,12 @@ def _given(instance: Instance, prices: PriceProof) -> tuple[Given, list[Group]]:
         prompts,
         outputs,
         np.cumsum([0, *bits[:-1]]),
-        np.array([g for g, each in enumerate(groups) for _ in each.members], dtype=np.int64),
-        np.array([stride for each in groups for stride in each.strides], dtype=np.int64),
+        np.array([g for g, group in enumerate(groups) for _ in group.members], dtype=np.int64),
+        np.array([stride for group in groups for stride in group.strides], dtype=np.int64),
         np.cumsum([0, *sizes[:-1]]),
         np.append(np.cumsum(numerators[::-1])[::-1], 0) * instance.memory,
     )
-    return given, groups
+    return problem, groups
 
 
 def _largest_cost(instance: Instance, prices: PriceProof, last: int) -> int:
@@ -197,60 +198,54 @@ def _largest_cost(instance: Instance, prices: PriceProof, last: int) -> int:
     return len(instance) * (waiting + dearest) + instance.memory * sum(prices.numerators)
 
 
-def _behind(given: Given, labels: Integers, waits: Integers) -> Flags:
+def _behind(problem: Given, labels: Integers, waits: Integers) -> Flags:
     """Tell for which labels, in ascending order, another one has a token more."""
-    behind, sizes = np.zeros(len(labels), dtype=np.bool_), np.diff(np.append(given.shifts, _BITS))
-    for shift, size, output in zip(given.shifts, sizes, given.outputs, strict=True):
+    behind, sizes = np.zeros(len(labels), dtype=np.bool_), np.diff(np.append(problem.shifts, _BITS))
+    for shift, size, output in zip(problem.shifts, sizes, problem.outputs, strict=True):
         further = labels + (1 << shift)
         places = np.minimum(np.searchsorted(labels, further), len(labels) - 1)
-        found = (labels[places] == further) & (waits[places] <= waits)
-        behind |= found & ((labels >> shift) & ((1 << size) - 1) < output)
+        is_behind = (labels[places] == further) & (waits[places] <= waits)
+        behind |= is_behind & ((labels >> shift) & ((1 << size) - 1) < output)
     return behind
 
 
 @compiled
-def _in_blocks(given: Given, tokens: Any) -> Any:
-    """Return the tokens of the blocks that so many tokens take."""
-    return (tokens + given.block - 1) // given.block * given.block
-
-
-@compiled
 def _extend(
-    given: Given, costs: Integers, layer: Layer, begin: int, time: int, upper: int, new: Layer
+    problem: Given, costs: Integers, layer: Layer, begin: int, time: int, upper: int, new: Layer
 ) -> tuple[int, int]:
     """Extend labels from one on until the arrays are full; return how many, and the next one.
 
     Sets of requests are enumerated as bits.  Members of a group are neighbours, so that their bits
     are the position of its cost in ``parts``.
     """
-    (labels, waits), (made, waited) = layer, new
-    requests, groups = len(given.outputs), len(given.firsts)
+    (labels, waits), (children, waited) = layer, new
+    requests, groups = len(problem.outputs), len(problem.firsts)
     needed, gained, stride = np.empty((3, requests), dtype=np.int64)
     place, first, width = np.empty((3, groups), dtype=np.int64)
     parts = np.empty((groups, 1 << MOST_TOGETHER), dtype=np.int64)
     held, added = np.zeros(1 << requests, dtype=np.int64), np.zeros(1 << requests, dtype=np.int64)
-    last = len(given.ahead) - 1
+    last = len(problem.ahead) - 1
     count = 0
     for label in range(begin, len(labels)):
         size, left = 0, 0
-        place[:], first[:], width[:] = given.firsts, 0, 0
+        place[:], first[:], width[:] = problem.firsts, 0, 0
         for i in range(requests):
-            bits, g = labels[label] >> given.shifts[i], given.group[i]
+            bits, g = labels[label] >> problem.shifts[i], problem.group[i]
             if i + 1 < requests:
-                bits &= (np.int64(1) << (given.shifts[i + 1] - given.shifts[i])) - 1
-            place[g] += bits * given.strides[i]
-            left += given.outputs[i] - bits
-            if bits < given.outputs[i] and given.arrivals[i] <= time:
+                bits &= (np.int64(1) << (problem.shifts[i + 1] - problem.shifts[i])) - 1
+            place[g] += bits * problem.strides[i]
+            left += problem.outputs[i] - bits
+            if bits < problem.outputs[i] and problem.arrivals[i] <= time:
                 first[g] = size - width[g]
                 width[g] += 1
-                needed[size] = _in_blocks(given, given.prompts[i] + bits + 1)
-                gained[size] = np.int64(1) << given.shifts[i]
-                stride[size] = given.strides[i]
+                needed[size] = -(-(problem.prompts[i] + bits + 1) // problem.block) * problem.block
+                gained[size] = np.int64(1) << problem.shifts[i]
+                stride[size] = problem.strides[i]
                 size += 1
-        if count + (1 << size) > len(made):
+        if count + (1 << size) > len(children):
             return count, label
         now = waits[label] + size
-        known = now * given.unit - given.ahead[min(time + 1, last)]
+        base = now * problem.unit - problem.ahead[min(time + 1, last)]
         for g in range(groups):
             parts[g, 0] = costs[place[g]]
             for chosen in range(1, 1 << width[g]):
@@ -264,13 +259,13 @@ def _extend(
                 held[1 << x | chosen] = held[chosen] + needed[x]
                 added[1 << x | chosen] = added[chosen] + gained[x]
         for chosen in range(1 << size):
-            room = given.memory - held[chosen]
+            room = problem.memory - held[chosen]
             if room < 0:
                 continue
-            cost = known
+            cost = base
             for g in range(groups):
                 cost += parts[g, chosen >> first[g] & ((1 << width[g]) - 1)]
-            if cost > (upper - 1) * given.unit:
+            if cost > (upper - 1) * problem.unit:
                 continue
             least, fits = now + left, False
             for x in range(size):
@@ -279,23 +274,23 @@ def _extend(
                 elif needed[x] <= room:
                     fits = True
             if not fits and least < upper:
-                made[count], waited[count] = labels[label] + added[chosen], now
+                children[count], waited[count] = labels[label] + added[chosen], now
                 count += 1
     return count, len(labels)
 
 
 def _active_times(
-    given: Given, layers: list[Integers], waits: list[Integers], value: int
+    problem: Given, layers: list[Integers], waits: list[Integers], value: int
 ) -> list[list[int]]:
     """Trace the last label back, and return the active times of each request."""
-    times: list[list[int]] = [[] for _ in given.outputs]
+    times: list[list[int]] = [[] for _ in problem.outputs]
     label = layers[-1][0]
     for time in range(len(layers) - 1, 0, -1):
-        before = _tokens(given, layers[time - 1])
-        steps = _tokens(given, np.array([label])) - before
-        unfinished = (before < given.outputs) & (given.arrivals < time)
-        held = _in_blocks(given, given.prompts + before + 1)
-        fits = (steps * held).sum(axis=1) <= given.memory
+        before = _tokens(problem, layers[time - 1])
+        steps = _tokens(problem, np.array([label])) - before
+        unfinished = (before < problem.outputs) & (problem.arrivals < time)
+        held = -(-(problem.prompts + before + 1) // problem.block) * problem.block
+        fits = (steps * held).sum(axis=1) <= problem.memory
         fits &= ((steps == 0) | (steps == 1) & unfinished).all(axis=1)
         fits &= waits[time - 1] + unfinished.sum(axis=1) == value
         place = int(np.flatnonzero(fits)[0])
@@ -305,7 +300,7 @@ def _active_times(
     return times
 
 
-def _tokens(given: Given, labels: Integers) -> Integers:
+def _tokens(problem: Given, labels: Integers) -> Integers:
     """Return the tokens of each request in each label."""
-    bits = np.diff(np.append(given.shifts, _BITS))
-    return (labels[:, None] >> given.shifts) & ((1 << bits) - 1)
+    bits = np.diff(np.append(problem.shifts, _BITS))
+    return (labels[:, None] >> problem.shifts) & ((1 << bits) - 1)

@@ -119,12 +119,12 @@ class Runs:
 
         No run costs less than ``least``.
         """
-        found: Node | None = None
+        best_node: Node | None = None
         seen: dict[object, float] = {}
         nodes = [Node(0, min(self.arrivals, default=0))]
         while nodes and limit > least:
             if is_over():
-                return found, limit, False
+                return best_node, limit, False
             node = nodes.pop()
             _, now, active, starts, _, cost, unused, due = node
             begun = frozenset(i for i, _ in starts)
@@ -142,18 +142,22 @@ class Runs:
             seen[state] = cost
             value = cost + len(left) * goal.left_out if left else cost
             if not active and value < limit:
-                found, limit = node, value
+                best_node, limit = node, value
             if active and self.is_even:
                 left = [i for i in left if self.arrivals[i] <= now]
             sizes = range(not active, len(left) + 1)
             every = chain.from_iterable(combinations(left, size) for size in sizes)
-            fitting = (some for some in every if self._fits((*active, *((i, 0) for i in some))))
-            nodes += [self.after(node, some, goal) for some in fitting]
-        return found, limit, True
+            fitting = (
+                chosen for chosen in every if self._fits((*active, *((i, 0) for i in chosen)))
+            )
+            nodes += [self.after(node, chosen, goal) for chosen in fitting]
+        return best_node, limit, True
 
     def _fits(self, going: Pairs) -> bool:
         """Whether memory suffices at every completion if nothing else starts."""
-        rest = [(self.outputs[i] - made, self._private[i] + made, i) for i, made in going]
+        rest = [
+            (self.outputs[i] - produced, self._private[i] + produced, i) for i, produced in going
+        ]
         return all(
             sum(held + ahead for more, held, _ in rest if more >= ahead)
             + self._shared(i for more, _, i in rest if more >= ahead)
@@ -174,16 +178,16 @@ class Runs:
         if self.is_even:
             round_ = begin
         prompts, unused = self._found(active, chosen, unused)
-        active = tuple((i, made + 1) for i, made in (*active, *((i, 0) for i in chosen)))
-        held = sum(self._private[i] + made for i, made in active)
+        active = tuple((i, produced + 1) for i, produced in (*active, *((i, 0) for i in chosen)))
+        held = sum(self._private[i] + produced for i, produced in active)
         held += self._shared(i for i, _ in active)
         unused = self._left(active, held, unused)
         end = begin + self.model.round_ns(len(active), prompts, held)
-        cost += sum(goal.cost(i, end) for i, made in active if made == self.outputs[i])
+        cost += sum(goal.cost(i, end) for i, produced in active if produced == self.outputs[i])
         if goal.due is not None:
             due = (*due, *((i, goal.due(i, end)) for i in chosen))
             cost += sum(math.inf for _, latest in due if end > latest)
-            going = {i for i, made in active if made < self.outputs[i]}
+            going = {i for i, produced in active if produced < self.outputs[i]}
             due = tuple(sorted(pair for pair in due if pair[0] in going))
         active = tuple(pair for pair in active if pair[1] < self.outputs[pair[0]])
         starts = (*starts, *((i, round_) for i in chosen))
@@ -212,7 +216,7 @@ class Runs:
             if gone < tokens:
                 kept.append((node, tokens - gone))
         going, paths = dict(active), self._forest.paths
-        for i in sorted(i for i, made in active if made == self.outputs[i]):
+        for i in sorted(i for i, produced in active if produced == self.outputs[i]):
             del going[i]
             used = {v for j in going for v in paths[j]}
             kept.append((_OWN, self._private[i] + self.outputs[i]))
@@ -223,11 +227,11 @@ class Runs:
         """Return the time of the first round of a request alone."""
         return self.model.round_ns(1, self._private[i], self.prompts[i] + 1)
 
-    def alone(self, i: int, made: int) -> int:
+    def alone(self, i: int, produced: int) -> int:
         """Return the remaining time of a request alone after it has produced some tokens."""
-        held = self.prompts[i] + made + 1
-        next_one = self.model.round_ns(1, 0, held) if made else self.first_ns(i)
-        return next_one + self.model.stretch_ns(1, held + 1, self.outputs[i] - made - 1)
+        held = self.prompts[i] + produced + 1
+        next_one = self.model.round_ns(1, 0, held) if produced else self.first_ns(i)
+        return next_one + self.model.stretch_ns(1, held + 1, self.outputs[i] - produced - 1)
 
 
 # ---- least latency in seconds, of fleets too --------------------------------------------------
@@ -253,21 +257,21 @@ def search_all(search: Search, _: Budget) -> None:
         return rounds > _MOST_ROUNDS or search.budget.over()
 
     upper = math.inf if search.objective is None else search.objective
-    known: Known = {0: (0, [])}
+    optima: Known = {0: (0, [])}
     waits: dict[int, dict[int, int]] = {0: {}}
     everything = (1 << count) - 1
     for bits in range(1 if instance.workers > 1 else everything, everything + 1):
         runs = Runs(instance.of_one_worker(members_of(bits)), search.clock.batch_time)
         node, value, is_complete = runs.best(_least_latency(runs), upper, is_over)
         if node is not None:
-            known[bits] = (int(value), [start for _, start in sorted(node.starts)])
+            optima[bits] = (int(value), [start for _, start in sorted(node.starts)])
             waits[bits] = dict(node.waits)
         if not is_complete:
             search.note(f"{_NAME}: ended before all better schedules were ruled out")
             break
-    parts = best_partition(instance, known, upper)
+    parts = best_partition(instance, optima, upper)
     if parts is not None:
-        starts, workers = places_of(parts, known, count)
+        starts, workers = places_of(parts, optima, count)
         resumed = [waits.get(bits, {}) for bits in parts]
         search.offer(joined_run(search, _NAME, starts, workers, resumed, began), _NAME)
     if is_complete and search.objective is not None and Scope.RESTARTS.covers(search.problem.scope):
@@ -279,7 +283,7 @@ def _least_latency(runs: Runs) -> Goal:
     arrivals, alone = runs.arrivals, cache(runs.alone)
 
     def rest(now: int, active: Pairs, left: Sequence[int]) -> int:
-        going = sum(now + alone(i, made) - arrivals[i] for i, made in active)
+        going = sum(now + alone(i, produced) - arrivals[i] for i, produced in active)
         return going + sum(max(now, arrivals[i]) + alone(i, 0) - arrivals[i] for i in left)
 
     latest = [math.inf] * runs.count
@@ -316,7 +320,7 @@ class AllRuns:
             latest[i] = runs.arrivals[i] + span.early - runs.first_ns(i)
         self._goal = Goal(lambda *_: 0, latest, left_out=1, due=due)
 
-    def best(self, known: int, most: int, should_stop: Callable[[], bool]) -> Attaining | None:
+    def best(self, attained: int, most: int, should_stop: Callable[[], bool]) -> Attaining | None:
         """Return a run in which more attain than known, None without one or beyond the limit.
 
         It is the best one, unless the search was stopped; none is above ``most``.
@@ -324,7 +328,7 @@ class AllRuns:
         count = self._runs.count
         if self._work() > _MOST_WORK:
             return None
-        node, missed, _ = self._runs.best(self._goal, count - known, should_stop, count - most)
+        node, missed, _ = self._runs.best(self._goal, count - attained, should_stop, count - most)
         return None if node is None else self._completed(node, count - int(missed))
 
     def _work(self) -> int:

@@ -3,7 +3,7 @@
 At each round every waiting request starts or waits, in a fixed order, and a branch ends if its
 bound reaches the target.  Tiny cases take microseconds.
 
-With pauses each token has a start of its own.  Claim 3 of ``docs/pausing.md`` shows why only rounds
+With pauses each token has a start of its own.  Claim 4.3 of ``docs/theory`` shows why only rounds
 need to be tried to which no request can be added.
 """
 
@@ -19,7 +19,6 @@ from kvopt.errors import Stopped
 from kvopt.incumbent.proofs import token_prices
 from kvopt.kernels.compiled import compiled
 from kvopt.kernels.copying import order_of
-from kvopt.problem.arrays import Integers
 from kvopt.problem.instance import Instance
 from kvopt.problem.requests import Request
 
@@ -98,11 +97,11 @@ def _by_layers(
     """Return the result with pauses by `search_layers`."""
     from kvopt.search.exact.paused_layers import search_layers
 
-    instance = Instance(memory, [Request(*each) for each in requests])
-    found = search_layers(instance, token_prices((), 1), target, should_stop)
-    if found is None:
+    instance = Instance(memory, [Request(*kind) for kind in requests])
+    searched = search_layers(instance, token_prices((), 1), target, should_stop)
+    if searched is None:
         raise Stopped
-    if (best := found.schedule) is None:
+    if (best := searched.schedule) is None:
         return None
     return best.objective, [pairs[-1][1] - 1 for pairs in best.segments]
 
@@ -214,8 +213,12 @@ def _least(
     count = 0
     for j in range(rows.shape[1]):
         if rows[_LEFT, j]:
-            begin = max(time + 1 if j < first else time, rows[_ARRIVAL, j])
-            _insert(ends, count, begin + rows[_LEFT, j])
+            end = max(time + 1 if j < first else time, rows[_ARRIVAL, j]) + rows[_LEFT, j]
+            place = count
+            while place > 0 and ends[place - 1] > end:
+                ends[place] = ends[place - 1]
+                place -= 1
+            ends[place] = end
             count += 1
     if pauses:  # else requests keep their volumes until they start
         for place in range(1, rows.shape[1]):
@@ -235,12 +238,3 @@ def _least(
             total += max(ends[rank], moment)
             rank += 1
     return total
-
-
-@compiled
-def _insert(values: Integers, count: int, value: int) -> None:
-    """Insert a value where the first ones are in ascending order."""
-    while count > 0 and values[count - 1] > value:
-        values[count] = values[count - 1]
-        count -= 1
-    values[count] = value

@@ -37,8 +37,8 @@ def search_by_tokens(search: Search, budget: Budget) -> None:
 
 def _prices(search: Search, budget: Budget) -> PriceProof | None:
     """Return the prices that prove the bound; if it has another proof, find some."""
-    if (known := prices_of(search.proof)) is not None:
-        return known
+    if (prices := prices_of(search.proof)) is not None:
+        return prices
     with suppress(TooLarge):
         return offer_lp_bound(search, QUICK_COLUMNS)
     offer_lagrangian_bound(search, budget)

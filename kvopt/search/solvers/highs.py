@@ -46,8 +46,8 @@ def run(search: Search) -> None:
         mip_abs_gap=0.5,
         time_limit=search.budget.left,
     )
-    known = search.schedule
-    if known is not None and (columns := model.columns_of(known)) is not None:
+    initial = search.schedule
+    if initial is not None and (columns := model.columns_of(initial)) is not None:
         solution = load_highspy().HighsSolution()
         solution.col_value = np.isin(np.arange(model.num_columns), columns).astype(float)
         highs.setSolution(solution)
@@ -71,20 +71,20 @@ def run(search: Search) -> None:
 
 def _conclude(highs: Any, search: Search, offer: Callable[[Any], None]) -> None:
     status = highs.getModelStatus()
-    known = load_highspy().HighsModelStatus
-    if status == known.kInfeasible:
+    names = load_highspy().HighsModelStatus
+    if status == names.kInfeasible:
         search.fault("HiGHS claimed that no schedule exists")
         return
-    if status in (known.kNotset, known.kLoadError, known.kModelError, known.kSolveError):
+    if status in (names.kNotset, names.kLoadError, names.kModelError, names.kSolveError):
         search.fault(f"HiGHS ended with status {highs.modelStatusToString(status)}")
         return
     info = highs.getInfo()
     if info.primal_solution_status == 2:
         offer(highs.getSolution().col_value)
     offer_bound(search, info.mip_dual_bound, "HiGHS")
-    if status == known.kTimeLimit:
+    if status == names.kTimeLimit:
         search.granted.expire()
-    if status == known.kOptimal and search.objective is not None:
+    if status == names.kOptimal and search.objective is not None:
         claimed = round(info.objective_function_value)
         if claimed != search.objective and not search.proved:
             search.fault(f"HiGHS claimed an optimum of {claimed} and did not show it")

@@ -28,7 +28,7 @@ Say = Callable[..., None]
 _TIME_OPTION = {"cbc": "sec", "glpk": "tmlim", "scip": "limits/time", "cplex": "timelimit"}
 _SEED_OPTION = {"cbc": "randomSeed", "glpk": "seed"}
 
-_EXACT: dict[str, dict[str, float]] = {
+EXACT: dict[str, dict[str, float]] = {
     "appsi_highs": {"mip_rel_gap": 0.0, "mip_abs_gap": 0.5},
     "cbc": {},
     "cplex": {"mip_tolerances_mipgap": 0.0, "mip_tolerances_absmipgap": 0.5},
@@ -118,7 +118,7 @@ def _solve_with_classic_interface(model: pyo.ConcreteModel, task: dict[str, Any]
         solver.options[_TIME_OPTION[name]] = max(1, math.floor(task["time_limit"]))
     if name in _SEED_OPTION:
         solver.options[_SEED_OPTION[name]] = task["seed"] % 2**31
-    for option, value in _EXACT.get(name, {}).items():
+    for option, value in EXACT.get(name, {}).items():
         solver.options[option] = value
     results = solver.solve(model, load_solutions=False)
     if len(results.solution) > 0:
@@ -127,7 +127,7 @@ def _solve_with_classic_interface(model: pyo.ConcreteModel, task: dict[str, Any]
     condition = results.solver.termination_condition
     if condition == TerminationCondition.infeasible:
         say(fault="claimed that no schedule exists")
-    elif name not in _EXACT:
+    elif name not in EXACT:
         say(note="its bounds do not count, as its gap at the end is not known")
     elif condition == TerminationCondition.optimal:
         _say_bound(pyo.value(model.total_latency), say)
@@ -138,11 +138,11 @@ def _solve_with_classic_interface(model: pyo.ConcreteModel, task: dict[str, Any]
 
 
 def _say_schedule(model: pyo.ConcreteModel, say: Say) -> None:
-    found = schedule_from(model)
-    if found is None:
+    solved = schedule_from(model)
+    if solved is None:
         say(fault="offered a solution that is not integral")
     else:
-        say(schedule={name: getattr(found, name) for name in ("starts", "workers")})
+        say(schedule={name: getattr(solved, name) for name in ("starts", "workers")})
 
 
 def _say_bound(bound: float | None, say: Say) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -37,6 +37,10 @@ class Bar(NamedTuple):
         Position of a line across it; by default the least end.
     far
         End of a thin line; infinity is the end of the axis.
+    is_range
+        Whether it is hatched: one value in the interval is meant, and unknown.
+    colour
+        Its colour; by default that of an interval.
     """
 
     name: str
@@ -45,6 +49,8 @@ class Bar(NamedTuple):
     said: str = ""
     mark: float | None = None
     far: Number | None = None
+    is_range: bool = False
+    colour: str | None = None
 
 
 def intervals(
@@ -68,24 +74,27 @@ def intervals(
         The least possible value.
     """
     ax = style.axes_of(ax, 1.2 + 0.44 * len(bars))
-    ends = [end for bar in bars for end in (*bar[1:3], bar.far)]
-    known = [float(end) for end in ends if end is not None and math.isfinite(end)]
-    farthest = max([floor + 0.05, *known]) * 1.02
+    ends = [end for bar in bars for end in (bar.least, bar.most, bar.far)]
+    finite = [float(end) for end in ends if end is not None and math.isfinite(end)]
+    farthest = max([floor + 0.05, *finite]) * 1.02
     for row, bar in enumerate(bars):
         left, right = max(float(bar.least or floor), floor), float(bar.most or farthest)
         colour = style.WAITING if None in (bar.least, bar.most) else style.PROMPT
-        ax.barh(row, right - left, left=left, height=0.3, color=colour)
+        look: dict[str, Any] = {"color": bar.colour or colour}
+        if bar.is_range:
+            look = {"facecolor": "none", "edgecolor": style.BOUND, "hatch": "//////"}
+        ax.barh(row, right - left, left=left, height=0.3, **look)
         marks = [bar.mark] if bar.mark else [left, right if bar.most else left]
         ax.vlines(marks, row - 0.22, row + 0.22, color=style.INK, linewidth=1.5)
         ax.hlines(row, right, min(float(bar.far or right), farthest), color=colour, linewidth=1)
-        for x, side, said in ((0.004, "left", bar.name), (0.996, "right", bar.said)):
-            style.note(ax, x, row - 0.24, said, ha=side, va="bottom")
+        for x, side, text in ((0.004, "left", bar.name), (0.996, "right", bar.said)):
+            style.note(ax, x, row - 0.24, text, ha=side, va="bottom")
     ax.set(yticks=[], ylim=(len(bars) - 0.6, -0.8), xlabel=label)
     ax.set_xlim(min(floor, farthest), farthest)
     return ax
 
 
-def points(found: Sequence[Ends], ax: Axes, place: int = 0, urls: Sequence[str] = ()) -> None:
+def points(ends: Sequence[Ends], ax: Axes, place: int = 0, urls: Sequence[str] = ()) -> None:
     """Draw a dot at the lower end of each interval, and a line to its upper end.
 
     Parameters
@@ -99,15 +108,15 @@ def points(found: Sequence[Ends], ax: Axes, place: int = 0, urls: Sequence[str] 
     urls
         Link of each dot.
     """
-    look, (x, least, most) = style.policy(place), _columns(found)
+    look, (x, least, most) = style.policy(place), _columns(ends)
     ax.vlines(x, least, most, color=look["color"], linewidth=1, alpha=0.5)
     del look["linestyle"]
     ax.scatter(x, least, s=16, zorder=3, urls=[*urls], linewidths=0, clip_on=False, **look)
 
 
-def _columns(found: Sequence[Ends]) -> np.ndarray:
+def _columns(ends: Sequence[Ends]) -> np.ndarray:
     """Return places, lower and upper ends; NaN is unknown."""
-    return np.array(found, dtype=float).reshape(-1, 3).T
+    return np.array(ends, dtype=float).reshape(-1, 3).T
 
 
 def along(
@@ -129,7 +138,7 @@ def along(
     looks
         Places of the schedulers in the list of colours; by default in order.
     """
-    band = _columns([each for each in optimum if None not in each])
+    band = _columns([ends for ends in optimum if None not in ends])
     if band.size:
         ax.fill_between(*band, color=style.OPTIMUM, linewidth=0, label="optimum")
         ax.plot(*band[:2], color=style.BOUND, linewidth=1.2, linestyle="--", label="proved bound")
@@ -179,6 +188,50 @@ def fleet_sizes(
     ax.yaxis.set_major_formatter(StrMethodFormatter("{x:,g}"))
     style.whole_numbers(ax.xaxis, max(counts, default=1))
     ax.legend(frameon=False, fontsize=8)
+    return ax
+
+
+def fleet_over_time(
+    borders: Sequence[float],
+    load: Sequence[int],
+    curves: Mapping[str, Sequence[int | None]],
+    label: str,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw numbers of machines in windows as steps, and the arrivals behind them.
+
+    Parameters
+    ----------
+    borders
+        Borders of the windows.
+    load
+        Arrivals of each window, on an axis of their own.
+    curves
+        Machines of each window by name; the first and the second enclose the optimum.
+    label
+        Label of the time.
+    ax
+        Axes to draw on; by default a new figure.
+    """
+    ax = style.axes_of(ax, 5.0)
+    behind = ax.twinx()
+    behind.stairs(load, borders, fill=True, color=style.WAITING, alpha=0.35, label="arrivals")
+    behind.set(ylabel="arrivals of a window", ylim=(0, 2.2 * max(load)))
+    ax.set_zorder(behind.get_zorder() + 1)
+    ax.patch.set_visible(False)
+    looks = (style.BOUND, "-"), (style.BOUND, "--"), (style.CAPACITY, ":")
+    for (name, counts), (colour, line) in zip(curves.items(), looks, strict=True):
+        heights = np.array(counts, dtype=float)  # unknown ones are NaN, and leave a gap
+        if not np.isnan(heights).all():
+            ax.stairs(
+                heights, borders, baseline=None, color=colour, linestyle=line, linewidth=1.4,
+                label=name,
+            )  # fmt: skip
+    numbers = [count or 0 for counts in curves.values() for count in counts]
+    ax.set(xlabel=label, ylabel="machines", ylim=(0, 1.12 * max(numbers, default=1) + 0.5))
+    style.whole_numbers(ax.yaxis, max(numbers, default=1))
+    handles = [*ax.get_legend_handles_labels()[0], *behind.get_legend_handles_labels()[0]]
+    ax.legend(handles=handles, frameon=False, fontsize=8)
     return ax
 
 

@@ -59,7 +59,7 @@ def embedded(figure: Figure, name: str, links: Sequence[Link] = ()) -> Markup:
     _, _, drawn = stream.getvalue().partition("<svg")
     drawn = re.sub(r"<!--.*?-->|<defs>\s*<style.*?</defs>", "", drawn, flags=re.DOTALL)
     _, _, inside = drawn.partition(">")
-    inside = re.sub(r"<[^>]*>", lambda found: _plain(found[0], links), inside)
+    inside = re.sub(r"<[^>]*>", lambda match: _plain(match[0], links), inside)
     width, height = (72 * inches for inches in figure.get_size_inches())
     kind = f'class="chart" role="{"group" if links else "img"}" aria-label="{escape(name)}"'
     inside = re.sub(r">\s+<", "><", inside)
@@ -68,15 +68,15 @@ def embedded(figure: Figure, name: str, links: Sequence[Link] = ()) -> Markup:
 
 def _plain(tag: str, links: Sequence[Link]) -> str:
     """Return a tag without style, and without names of groups; a link with its words."""
-    if found := re.match(r'<a xlink:href="(\d+)"', tag):
-        said, address = links[int(found[1])]
+    if link := re.match(r'<a xlink:href="(\d+)"', tag):
+        words, address = links[int(link[1])]
         href = "" if address is None else f' href="{escape(address)}"'
-        return f"<a{href}><title>{escape(said)}</title>"
+        return f"<a{href}><title>{escape(words)}</title>"
     tag = re.sub(r'(?<=^<g) id="[^"]*"|(?<=\.\d\d)\d+', "", tag)
     return re.sub(r"\s*\n\s*", " ", re.sub(r' style="([^"]*)"', _attributes, tag))
 
 
-def _attributes(found: re.Match[str]) -> str:
-    rules = (rule.strip().partition(": ") for rule in found[1].split(";"))
+def _attributes(match: re.Match[str]) -> str:
+    rules = (rule.strip().partition(": ") for rule in match[1].split(";"))
     kept = [(name, value) for name, _, value in rules if name.startswith(_KEPT)]
     return "".join(f' {name}="{_COLOURS.get(value, value)}"' for name, value in kept)

@@ -69,8 +69,8 @@ def plot_schedule(
     if ax is not None:
         return style.figure_of(rows(schedule, ax))
     figure, _ = _drawn([schedule])
-    found = schedule.timeline()
-    return _finished(figure, found.instance, path, title, _told(found), subtitle)
+    drawn = schedule.timeline()
+    return _finished(figure, drawn.instance, path, title, _told(drawn), subtitle)
 
 
 def plot_runs(runs: Sequence[Drawable], path: str | Path | None = None) -> Figure:
@@ -85,10 +85,10 @@ def plot_runs(runs: Sequence[Drawable], path: str | Path | None = None) -> Figur
     """
     figure, panels = _drawn(runs)
     instance = runs[0].timeline().instance
-    for found, panel in zip((run.timeline() for run in runs), panels, strict=True):
-        if [r.shape for r in found.instance] != [r.shape for r in instance]:
-            raise InvalidInput("is of another instance", field=found.label)
-        panel[0].set_title(fill(_told(found), _LONGEST_LINE // min(len(runs), 2)))
+    for drawn, panel in zip((run.timeline() for run in runs), panels, strict=True):
+        if [r.shape for r in drawn.instance] != [r.shape for r in instance]:
+            raise InvalidInput("is of another instance", field=drawn.label)
+        panel[0].set_title(fill(_told(drawn), _LONGEST_LINE // min(len(runs), 2)))
     for kind in panels.T if len(instance) > style.CROWDED else panels.T[1:]:  # rows keep theirs
         top = max(ax.get_ylim()[1] for ax in kind)
         for ax in kind:
@@ -197,10 +197,10 @@ def _from_zero(ax: Axes, right: int, top: int) -> None:
     style.whole_numbers(ax.yaxis, top)
 
 
-def _told(found: Timeline) -> str:
+def _told(drawn: Timeline) -> str:
     """Return the title of a run: the policy, and the waiting of its users."""
-    name = style.shortened(found.label, _LONGEST_NAME)
-    return f"{name}: {found.said}" if name else found.said
+    name = style.shortened(drawn.label, _LONGEST_NAME)
+    return f"{name}: {drawn.said}" if name else drawn.said
 
 
 def _finished(
@@ -220,8 +220,8 @@ def _finished(
         ax.title.set_fontsize(9)
     figure.align_ylabels()
     handles: dict[str, Artist] = {}
-    found = [ax.get_legend_handles_labels() for ax in figure.axes]
-    pairs = [pair for each in found for pair in zip(*each, strict=True)]
+    legends = [ax.get_legend_handles_labels() for ax in figure.axes]
+    pairs = [pair for one in legends for pair in zip(*one, strict=True)]
     has_several = sum(label.startswith("peak ") for _, label in pairs) > 1
     for handle, label in pairs:
         handles.setdefault("peak" if has_several and label[:5] == "peak " else label, handle)

@@ -37,57 +37,57 @@ def rows(what: Drawable, ax: Axes | None = None) -> Axes:
     Axes
         The axes with the drawing; its artists have labels for a legend.
     """
-    found = what.timeline()
-    count = len(found.order)
+    drawn = what.timeline()
+    count = len(drawn.order)
     if count > style.CROWDED:
         return bands(what, ax)
     ax = style.axes_of(ax, count * style.row_height(count) + 1.6)
-    floor = np.argsort(found.order) + _FLOOR
-    if found.waits:
-        waiting, since, until = zip(*found.waits, strict=True)
+    floor = np.argsort(drawn.order) + _FLOOR
+    if drawn.waits:
+        waiting, since, until = zip(*drawn.waits, strict=True)
         ax.hlines(floor[[*waiting]], since, until, color=style.WAITING, lw=0.8, label="waiting")
-    _bars(found, floor, ax)
-    _label_rows(found, ax)
+    _bars(drawn, floor, ax)
+    _label_rows(drawn, ax)
     ax.set_ylim(count - 0.4, -0.6)
-    _time(found, ax)
+    _time(drawn, ax)
     ax.yaxis.grid(False)
     return ax
 
 
-def _bars(found: Timeline, floor: np.ndarray, ax: Axes) -> None:
+def _bars(drawn: Timeline, floor: np.ndarray, ax: Axes) -> None:
     """Draw produced tokens, prompts in front of them, and evicted work."""
-    scale = _TALL / max((request.peak for request in found.instance), default=1)
+    scale = _TALL / max((request.peak for request in drawn.instance), default=1)
     edge: Any = {"edgecolor": style.INK, "linewidth": 0.3}
     lost = {"facecolor": "none", "edgecolor": style.LOST, "hatch": "//////", "linewidth": 0.4}
     for label, is_lost, curves, look in (
-        ("tokens produced", False, [found.tokens], {"facecolor": style.GROWTH, **edge}),
-        ("prompt tokens", False, [found.prompt], {"facecolor": style.PROMPT, **edge}),
-        ("lost in evictions", True, [found.tokens, found.prompt], lost),
+        ("tokens produced", False, [drawn.tokens], {"facecolor": style.GROWTH, **edge}),
+        ("prompt tokens", False, [drawn.prompt], {"facecolor": style.PROMPT, **edge}),
+        ("lost in evictions", True, [drawn.tokens, drawn.prompt], lost),
     ):
         outlines = []
-        for piece in found.work:
+        for piece in drawn.work:
             for times, heights in (curve(piece) for curve in curves if piece.is_lost == is_lost):
                 above = floor[piece.request] - scale * np.asarray(heights)
                 outlines.append(np.column_stack((times, above)))
         if outlines:
             ax.add_collection(PolyCollection(outlines, label=label, **look))
     # A thin line below each bar, for bars that are too flat to be visible.
-    lines = [(floor[piece.request], piece.begin, piece.end) for piece in found.work]
+    lines = [(floor[piece.request], piece.begin, piece.end) for piece in drawn.work]
     ax.hlines(*np.reshape(lines, (-1, 3)).T, color=style.INK, linewidth=0.6, zorder=0.9)
 
 
-def _label_rows(found: Timeline, ax: Axes) -> None:
+def _label_rows(drawn: Timeline, ax: Axes) -> None:
     """Label the rows with requests, or one in so many; separate workers."""
-    size = 7 if len(found.order) > 20 else 8
-    step = style.label_step(ax, len(found.order), size)
-    shown = range(0, len(found.order), step)
-    labels = [style.shortened(found.instance[found.order[row]].id or "", 18) for row in shown]
+    size = 7 if len(drawn.order) > 20 else 8
+    step = style.label_step(ax, len(drawn.order), size)
+    shown = range(0, len(drawn.order), step)
+    labels = [style.shortened(drawn.instance[drawn.order[row]].id or "", 18) for row in shown]
     # Next to the floor of the bar, so that the row of a flat bar is clear.
     ax.set_yticks([row + _FLOOR for row in shown], labels, fontsize=size, va="baseline")
     ax.tick_params(axis="y", length=0)
     ax.set_ylabel("request" if step == 1 else f"request (one in {step} is labelled)")
-    workers = {piece.request: piece.worker for piece in found.work}
-    parts = [workers.get(i) for i in found.order] if found.instance.workers > 1 else []
+    workers = {piece.request: piece.worker for piece in drawn.work}
+    parts = [workers.get(i) for i in drawn.order] if drawn.instance.workers > 1 else []
     for worker in {*parts} - {None}:
         row = parts.index(worker)
         if row:
@@ -109,17 +109,17 @@ def bands(
     kinds
         Which of the bands to draw.
     """
-    found, ax = what.timeline(), style.axes_of(ax, 3.6)
+    drawn, ax = what.timeline(), style.axes_of(ax, 3.6)
     highest = 1.0
     for place in range(len(kinds), 0, -1):  # the highest first
-        times, heights = thinned(found.counted(*kinds[:place]))
+        times, heights = thinned(drawn.counted(*kinds[:place]))
         kind = kinds[place - 1]
         ax.fill_between(times, heights, color=style.PALETTE[kind][0], lw=0, label=kind)
         highest = float(np.max(heights, initial=highest))
     ax.set_ylim(0, highest * 1.08)
     style.whole_numbers(ax.yaxis, highest)
     ax.set_ylabel(f"{' and '.join(kinds)} requests")
-    _time(found, ax)
+    _time(drawn, ax)
     return ax
 
 
@@ -136,9 +136,9 @@ def memory_profile(what: Drawable, ax: Axes | None = None, worker: int | None = 
     worker
         The worker of a fleet; by default all workers together, against the memory of all.
     """
-    found, ax = what.timeline(), style.axes_of(ax, 3.6)
-    memory = found.instance.memory * (found.instance.workers if worker is None else 1)
-    held, prompts = found.held(worker), found.held_prompts(worker)
+    drawn, ax = what.timeline(), style.axes_of(ax, 3.6)
+    memory = drawn.instance.memory * (drawn.instance.workers if worker is None else 1)
+    held, prompts = drawn.held(worker), drawn.held_prompts(worker)
     times, totals = thinned(held)
     ax.fill_between(times, totals, color=style.GROWTH, lw=0, label="tokens produced")
     if len(prompts[0]):
@@ -152,18 +152,18 @@ def memory_profile(what: Drawable, ax: Axes | None = None, worker: int | None = 
     ax.set_ylim(0, max(most, memory) * 1.12)
     style.whole_numbers(ax.yaxis, max(most, memory))
     if most:
-        at = held[0][int(np.argmax(held[1]))] + found.stepped
-        said = f"{at:,.0f}" if found.unit == "rounds" else f"{at:,.4g} s"
-        x, label = at - found.stepped / 2, f"peak {most:,.0f} at time {said}"
+        at = held[0][int(np.argmax(held[1]))] + drawn.stepped
+        moment = f"{at:,.0f}" if drawn.unit == "rounds" else f"{at:,.4g} s"
+        x, label = at - drawn.stepped / 2, f"peak {most:,.0f} at time {moment}"
         ax.plot(x, most, ls="none", marker=CARETDOWN, color=style.INK, label=label)
-    _time(found, ax)
+    _time(drawn, ax)
     name = "tokens held" if worker is None else f"worker {worker}"
-    ax.set(xlabel=f"time ({found.unit})", ylabel=name)
+    ax.set(xlabel=f"time ({drawn.unit})", ylabel=name)
     return ax
 
 
-def _time(found: Timeline, ax: Axes) -> None:
+def _time(drawn: Timeline, ax: Axes) -> None:
     """Show the times of a timeline, with space for the last edge."""
-    ax.set_xlim(found.begin, found.end + (found.end - found.begin) * 0.01)
-    if found.unit == "rounds":
-        style.whole_numbers(ax.xaxis, found.end)
+    ax.set_xlim(drawn.begin, drawn.end + (drawn.end - drawn.begin) * 0.01)
+    if drawn.unit == "rounds":
+        style.whole_numbers(ax.xaxis, drawn.end)

@@ -155,9 +155,9 @@ def shortened(text: str, most: int) -> str:
     return text.replace("$", r"\$")
 
 
-def note(ax: Axes, x: float, y: float, said: str, **look: Any) -> None:
+def note(ax: Axes, x: float, y: float, words: str, **look: Any) -> None:
     """Write small words at a share of the width, and at a height of the data."""
-    ax.text(x, y, shortened(said, 48), fontsize=8, transform=ax.get_yaxis_transform(), **look)
+    ax.text(x, y, shortened(words, 48), fontsize=8, transform=ax.get_yaxis_transform(), **look)
 
 
 def refuse_unknown_suffix(path: str | Path) -> None:

@@ -108,8 +108,8 @@ class Together:
         best, size = np.full((self.most + 1, 2), -1), _FIRST_CHAINS
         while size <= LARGEST:
             chains = np.empty((size, 2), np.int64)
-            given = self.prompts, self.outputs, self.joins, room
-            if self._quick(_fronts)(*given, best, chains):
+            tables = self.prompts, self.outputs, self.joins, room
+            if self._quick(_fronts)(*tables, best, chains):
                 return {
                     count: (total, _chain(node, chains))
                     for count, (total, node) in enumerate(best.tolist())
@@ -139,11 +139,11 @@ def _loads(held: Integers, rest: Integers, times: Integers) -> Integers:
 
 
 def _chain(node: int, chains: Integers) -> list[int]:
-    found = []
+    places = []
     while node >= 0:
         place, node = chains[node].tolist()
-        found.append(place)
-    return found
+        places.append(place)
+    return places
 
 
 def _undominated(prompts: Integers, most: int, kept: Flags) -> None:

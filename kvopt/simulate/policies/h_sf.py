@@ -79,11 +79,11 @@ class HSf(AheadPolicy):
         return True
 
     def _chosen(self, view: View, waiting: list[Candidate]) -> list[Candidate]:
-        outputs, now, found, running = view.beliefs.output, view.now, set[int](), []
+        outputs, now, counted, running = view.beliefs.output, view.now, set[int](), []
         ends = {i: max(outputs[i] + start, now + 1) for i, start in view.active.items()}
         for i in sorted(ends, key=ends.__getitem__, reverse=True):
-            mine = {*view._paths[i]} - found  # a node is held until the last of its users ends
-            found |= mine
+            mine = {*view._paths[i]} - counted  # a node is held until the last of its users ends
+            counted |= mine
             held = view._private[i] + sum(view._weights[v] for v in mine)
             running.append((held + now - view.active[i], ends[i] - now))
         places = largest_set(*columns(waiting), running, view.memory)
@@ -115,5 +115,5 @@ def largest_set(
     places = places[undominated(prompts[places], size)]
     together = Together(prompts[places], outputs[places], memory, size, running)
     _, best = together.best(size)[size]
-    found: list[int] = places[best].tolist()
-    return found
+    chosen: list[int] = places[best].tolist()
+    return chosen

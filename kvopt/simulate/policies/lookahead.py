@@ -56,23 +56,23 @@ class LookAhead:
         are expected to need one more round.
         """
         ends = self._ends
-        own = sum(self._weights[v] for v in path)
+        of_path = sum(self._weights[v] for v in path)
         if not ends:
-            return int(own + prompt + output > self._capacity)
+            return int(of_path + prompt + output > self._capacity)
         alive = bisect_left(ends, -now)
         later = bisect_right(ends, -now - output, 0, alive)
-        times, shared = self._times[later:alive], own
+        times, shared = self._times[later:alive], of_path
         if self._uses:
-            beside = self._beside_path(path, np.append(times, (now + output, 0))) + own
+            beside = self._beside_path(path, np.append(times, (now + output, 0))) + of_path
             shared = beside.item(-2)
         most = prompt + output + self._held(later, now + output) + shared
         if alive < len(ends):
-            everything = beside.item(-1) if self._uses else own
+            everything = beside.item(-1) if self._uses else of_path
             most = max(most, self._total + self._size * (now + 1) + prompt + 1 + everything)
         wait = int(most > self._capacity)
         if later < alive:
             tops, free = self._tops[later:alive], self._capacity + now - prompt
-            tops = tops + beside[:-2] if self._uses else tops + own if own else tops
+            tops = tops + beside[:-2] if self._uses else tops + of_path if of_path else tops
             if _most(tops) > free:
                 least = np.minimum(tops - free, times - now)
                 wait = max(wait, int(_most(least)))
@@ -84,8 +84,8 @@ class LookAhead:
         if not others:
             return np.zeros(len(times), np.int64)
         last, tokens = np.array(sorted(others)).T
-        found: Integers = np.append(tokens[::-1].cumsum()[::-1], 0)[np.searchsorted(last, times)]
-        return found
+        held: Integers = np.append(tokens[::-1].cumsum()[::-1], 0)[np.searchsorted(last, times)]
+        return held
 
     def add(self, prompt: int, output: int, now: int, path: Sequence[int] = ()) -> None:
         """Add a request that starts at ``now`` and is believed to produce ``output`` tokens."""
@@ -121,11 +121,11 @@ class LookAhead:
 
     def _change(self, place: int, requests: int, offset: int) -> None:
         """Count a request, or one fewer, at its completion and at all before."""
-        own = slice(place, len(self._ends))
-        beside, tops = self._beside[own], self._tops[own]
+        part = slice(place, len(self._ends))
+        beside, tops = self._beside[part], self._tops[part]
         beside += requests
         tops += offset
-        _sum(tops, self._times[own] if requests > 0 else -self._times[own], tops)
+        _sum(tops, self._times[part] if requests > 0 else -self._times[part], tops)
 
     def _insert(self, place: int, end: int) -> None:
         """Insert a completion at a place of the arrays."""

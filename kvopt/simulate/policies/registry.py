@@ -83,7 +83,7 @@ def policy(text: str) -> Policy:
         if preset not in kind.presets:
             raise unknown_name(preset, kind.presets, "preset")
         keys = {**kind.presets[preset], **keys}
-    return made(kind, keys, label)
+    return built(kind, keys, label)
 
 
 def registered(kind: Own, base: type, registry: Registry[Any]) -> Own:
@@ -112,17 +112,17 @@ def _mistake(kind: object, base: type, called: str) -> str | None:
     return None
 
 
-def made(kind: type[Made], keys: Mapping[str, str], label: str) -> Made:
+def built(kind: type[Made], keys: Mapping[str, str], label: str) -> Made:
     """Build a policy, or another object with a name and parameters, from texts."""
     hints = get_type_hints(kind)
-    known = {item.name: item for item in fields(kind) if item.init}
+    by_name = {item.name: item for item in fields(kind) if item.init}
     values: dict[str, Any] = {}
     for key, text in keys.items():
-        if key not in known:
+        if key not in by_name:
             if reason := _no_key(kind, key):
                 raise InvalidInput(reason, field=key, file=file_of(kind))
-            reason = f"is not a key of {kind.name}, which has {', '.join(known)}"
-            reason += did_you_mean(key, list(known))
+            reason = f"is not a key of {kind.name}, which has {', '.join(by_name)}"
+            reason += did_you_mean(key, list(by_name))
             raise InvalidInput(reason, field=key)
         values[key] = _value(hints[key], text, key)
     try:
@@ -130,7 +130,7 @@ def made(kind: type[Made], keys: Mapping[str, str], label: str) -> Made:
     except TypeError:
         missing = ", ".join(
             key
-            for key, item in known.items()
+            for key, item in by_name.items()
             if key not in keys and item.default is item.default_factory is MISSING
         )
         raise InvalidInput(f"needs {missing}", field=label) from None

@@ -59,3 +59,33 @@ class ArrivalRouter(Router):
     @abstractmethod
     def choose(self, loads: Sequence[Load], prompt: int, output: int) -> int:
         """Return the worker, from 0, for a request with that prompt and believed output."""
+
+
+@dataclass
+class SwitchedRouter(ArrivalRouter):
+    """Send requests by another router to the machines that are on, the first ones.
+
+    Parameters
+    ----------
+    inner
+        The router of these.
+    counts
+        Number of machines that take requests when each request arrives.
+    """
+
+    name = "switched"
+
+    inner: ArrivalRouter
+    counts: Sequence[int]
+
+    def begin(self, workers: int) -> None:
+        """Reset the state of the other router."""
+        self.inner.begin(workers)
+
+    def send(self, loads: Sequence[Load], i: int, prompt: int, output: int) -> int:
+        """Return its choice among the machines that are on."""
+        return self.inner.send(loads[: self.counts[i]], i, prompt, output)
+
+    def choose(self, loads: Sequence[Load], prompt: int, output: int) -> int:
+        """Return its choice among all machines."""
+        return self.inner.choose(loads, prompt, output)

@@ -38,14 +38,14 @@ class RoundRobin(ArrivalRouter):
 
     name = "round-robin"
 
-    def begin(self, workers: int) -> None:
+    def begin(self, workers: int) -> None:  # noqa: ARG002
         """Begin with the first worker."""
-        self._next, self._count = 0, workers
+        self._next = 0
 
     def choose(self, loads: Sequence[Load], prompt: int, output: int) -> int:  # noqa: ARG002
         """Return the next one."""
-        chosen = self._next
-        self._next = (chosen + 1) % self._count
+        chosen = self._next % len(loads)
+        self._next = chosen + 1
         return chosen
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TypeVar
 
 from kvopt.kernels.registry import Registry
-from kvopt.simulate.policies.registry import made, pairs, registered
+from kvopt.simulate.policies.registry import built, pairs, registered
 from kvopt.simulate.routers.base import ArrivalRouter, Router
 
 Kind = TypeVar("Kind", bound=type[Router])
@@ -29,7 +29,7 @@ def router(text: str) -> Router:
     """Return the router that ``NAME[:key=value,...]`` describes."""
     name, _, rest = text.partition(":")
     label = f"router {name}"
-    return made(ROUTERS.find(name), pairs(rest, label), label)
+    return built(ROUTERS.find(name), pairs(rest, label), label)
 
 
 def label_of(router: str, policy: str) -> str:

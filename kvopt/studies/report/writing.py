@@ -45,6 +45,9 @@ SECONDS_COLUMNS = (
 )  # fmt: skip
 """Further columns of a study in seconds, whose latencies in other columns are nanoseconds."""
 
+SLO_COLUMNS = ("slo", "attain", "attained", "best_attained", "ceiling", "verdict")
+"""Further columns of a study with a service level."""
+
 WHOLE: dict[str, Callable[[Context], str]] = {
     "overview": tables.overview,
     "by-memory": partial(axes.along_axis, name="by-memory"),
@@ -135,6 +138,7 @@ def write_report(
     title = None if study.title == study.name else study.title
     page = ENVIRONMENT.get_template("page.html")
     words = {"name": study.name, "title": title, "sections": sections}
+    words |= {"kind": "kvopt study", "source": "from the records of the study"}
     made = page.render(**words, palette=PALETTE, version=__version__)
     if rows is not None:
         write_atomically(rows, _csv(study))
@@ -158,7 +162,9 @@ def _sections(context: Context) -> Iterator[tuple[str, tuple[str, str]]]:
 def _csv(study: Study) -> str:
     """Return the records as CSV; a cell is empty if unknown."""
     sink = io.StringIO(newline="")
-    columns = COLUMNS + SECONDS_COLUMNS if study.in_seconds else COLUMNS
+    columns = [*COLUMNS, *(SECONDS_COLUMNS if study.in_seconds else ())]
+    if any(record.limits.get("slo") for record in study.records):
+        columns += SLO_COLUMNS
     writer = csv.DictWriter(sink, columns, extrasaction="ignore", lineterminator="\n")
     writer.writeheader()
     for record in study.records:
@@ -178,6 +184,9 @@ def _cells(record: Record) -> dict[str, object]:
         "ratio_least": least,
         "ratio_most": most,
         "proved": record.proved,
+        "slo": record.limits.get("slo"),
+        "attain": record.limits.get("attain"),
+        "verdict": record.verdict,
         "limits": json.dumps(record.limits, sort_keys=True),
         "instance_hash": instance.hash,
         "time_unit": "ns" if record.in_seconds else "rounds",

@@ -26,8 +26,7 @@ def test_command_writes_page_and_table(studied: Path, run: Run, tmp_path: Path) 
     assert f"{RECORDS} records" in err
     assert (studied / "report.html").is_file()
     assert (studied / "report.csv").is_file()
-    code, _, _ = run("report", studied, "-o", tmp_path / "p.html", "--csv", tmp_path / "t.csv")
-    assert code == 0
+    run.done("report", studied, "-o", tmp_path / "p.html", "--csv", tmp_path / "t.csv")
     assert (tmp_path / "t.csv").read_text() == (studied / "report.csv").read_text()
     assert (tmp_path / "p.html").is_file()
     assert not (tmp_path / "p.csv").exists()
@@ -35,8 +34,7 @@ def test_command_writes_page_and_table(studied: Path, run: Run, tmp_path: Path) 
 
 def test_folder_without_a_study_is_refused(run: Run, tmp_path: Path) -> None:
     for folder in (tmp_path, tmp_path / "none"):
-        code, _, err = run("report", folder)
-        assert code == 2
+        err = run.refused("report", folder)
         assert "holds no study: records.jsonl is missing" in err
     assert not list(tmp_path.iterdir())
 
@@ -46,10 +44,10 @@ def test_what_is_no_study_says_what_draws_it(run: Run, ec1: Path, tmp_path: Path
     args = ("--target", "mean=3", "--counts", "2", "-t", "0.2", "--out", fleet)
     assert run("fleet", ec1, *args)[0] == 0
     before = {*fleet.iterdir()}
-    code, _, err = run("report", fleet)
-    assert (code, "kvopt fleet --out draws its folder as fleet.svg" in err) == (2, True)
-    code, _, err = run("report", fleet / "2.cert.json")
-    assert (code, "kvopt.read_certificate(FILE).plot() draws a certificate" in err) == (2, True)
+    assert "kvopt fleet --out draws its folder as fleet.svg" in run.refused("report", fleet)
+    assert "kvopt.read_certificate(FILE).plot() draws a certificate" in run.refused(
+        "report", fleet / "2.cert.json"
+    )
     assert {*fleet.iterdir()} == before
 
 
@@ -83,8 +81,7 @@ def test_damaged_lines_are_reported_and_do_not_count(studied: Path, run: Run) ->
     lines = (studied / FILE).read_bytes().splitlines(keepends=True)
     changed = lines[0].replace(b'"evictions": 0', b'"evictions": 1')
     (studied / FILE).write_bytes(b"".join([changed, b"\xff\n", *lines[1:], lines[1][:50]]))
-    code, _, err = run("report", studied)
-    assert code == 0
+    err = run.done("report", studied)[1]
     assert err.count("is damaged and does not count") == 3
     assert f"{RECORDS - 1} records" in err
     assert (studied / "report.html").read_text().count("is damaged and does not count") == 3
@@ -102,8 +99,7 @@ def test_records_that_cannot_be_are_refused(
     studied: Path, run: Run, change: dict[str, object], said: str
 ) -> None:
     rewrite(studied, lambda record: replace(record, **change))  # type: ignore[arg-type]
-    code, _, err = run("report", studied)
-    assert code == 2
+    err = run.refused("report", studied)
     assert f"{FILE}: " in err.replace("\n", "")
     assert said in err
     assert not (studied / "report.html").exists()
@@ -116,7 +112,6 @@ def test_page_that_cannot_be_written_leaves_the_old_one(studied: Path, run: Run)
     blocked = studied / "report.csv"
     blocked.unlink()
     blocked.mkdir()
-    code, _, err = run("report", studied)
-    assert code == 2
+    err = run.refused("report", studied)
     assert "cannot be written" in err
     assert (studied / "report.html").read_bytes() == old

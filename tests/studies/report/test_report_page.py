@@ -21,6 +21,8 @@ from reported import BROKEN
 from kvopt.problem.scopes import Scope
 from kvopt.studies.records import FILE, Record, read_records
 from kvopt.studies.report import write_report
+from kvopt.studies.report.context import TEXTS
+from kvopt.studies.report.writing import BY_FAMILY, WHOLE
 
 
 @pytest.fixture(scope="module")
@@ -151,3 +153,16 @@ def test_thousands_of_records_stay_light(studied: Path) -> None:
     write_report(studied)
     assert (studied / "report.html").stat().st_size < 1_000_000
     assert len((studied / "report.csv").read_text().splitlines()) == 2_001
+
+
+def test_each_section_has_a_text_and_one_function() -> None:
+    assert sorted(TEXTS) == sorted([*WHOLE, *BY_FAMILY])
+
+
+def test_sections_with_data_stand_in_order_and_are_linked(text: str) -> None:
+    names = re.findall(r'<section id="([^"]*)"', text)
+    assert re.findall(r'<li><a href="#([^"]*)"', text) == names
+    assert names == [name for name in TEXTS if name in names]
+    assert names[0] == "overview"
+    assert names[-2:] == ["failures", "provenance"]
+    assert "latency" not in names, "the study is in rounds"

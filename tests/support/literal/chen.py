@@ -15,6 +15,7 @@ from literal.common import (
     Run,
     Worker,
     beliefs_or_truth,
+    by,
     fits,
     list_schedule,
     prefix,
@@ -50,11 +51,8 @@ def a_max(
     refuse(believed)
     ranks = rank_or_position(jobs, rank)
     uppers = [job.interval().upper for job in jobs]
-
-    def key(position: int) -> tuple[int, int]:
-        return uppers[position], ranks[position]
-
-    return list_schedule(jobs, memory, uppers, key)
+    keys = [*zip(uppers, ranks, strict=True)]
+    return list_schedule(jobs, memory, uppers, keys.__getitem__)
 
 
 def a_min(
@@ -105,18 +103,13 @@ def h_sf(jobs: Sequence[Job], memory: int, believed: Sequence[int] | None = None
     With beliefs, overflow evicts everything active, as for MC-SF.
     """
     beliefs = beliefs_or_truth(jobs, believed)
-
-    def key(position: int) -> tuple[int, int, int, int]:
-        job = jobs[position]
-        return beliefs[position], job.prompt, job.arrival, position
-
     worker = Worker(jobs, memory)
     while worker.open_round():
         if worker.repeats():
             return worker.report("livelock")
         if worker.memory_next() > memory:
             worker.clear()
-        for position in largest_set(worker, beliefs, sorted(worker.waiting, key=key)):
+        for position in largest_set(worker, beliefs, sorted(worker.waiting, key=by(beliefs, jobs))):
             worker.start(position)
         worker.close_round()
     return worker.report("completed")
@@ -155,11 +148,8 @@ def a_random(
     """
     beliefs = beliefs_or_truth(jobs, believed)
     ranks = rank_or_position(jobs, rank)
-
-    def key(position: int) -> int:
-        return ranks[position]
-
-    return list_schedule(jobs, memory if override is None else override, beliefs, key)
+    memory = memory if override is None else override
+    return list_schedule(jobs, memory, beliefs, ranks.__getitem__)
 
 
 def a_l(jobs: Sequence[Job], memory: int, believed: Sequence[int] | None = None) -> Run:

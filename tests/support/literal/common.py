@@ -77,6 +77,42 @@ def beliefs_or_truth(jobs: Sequence[Job], believed: Sequence[int] | None) -> lis
     return list(believed)
 
 
+def by(values: Sequence[Hashable], jobs: Sequence[Job]) -> Callable[[int], tuple[Hashable, ...]]:
+    """Return the order of these values; ties by (prompt, arrival, position), as they are then."""
+
+    def key(position: int) -> tuple[Hashable, ...]:
+        job = jobs[position]
+        return values[position], job.prompt, job.arrival, position
+
+    return key
+
+
+class Timed(list[Job]):
+    """Requests that arrive at nanoseconds, on a worker whose rounds last some of these.
+
+    What arrives during a round arrives with the next one, which is then its arrival.  A worker
+    that is idle waits for an arrival.
+
+    Attributes
+    ----------
+    round_ns
+        Length of a round, by processed tokens, those of prompts among them, and held tokens.
+    time
+        Begin of the round.
+    starts, first_tokens, completions
+        Last start, first token and completion of each request.
+    peak
+        Most tokens held.
+    """
+
+    def __init__(self, jobs: Sequence[Job], round_ns: Callable[[int, int, int], int]) -> None:
+        super().__init__(jobs)
+        self.round_ns, self.time, self.peak = round_ns, 0, 0
+        self.starts: list[int | None] = [None for _ in jobs]
+        self.first_tokens: list[int | None] = [None for _ in jobs]
+        self.completions: list[int | None] = [None for _ in jobs]
+
+
 class Worker:
     """One worker and its requests, at one round.
 
@@ -92,6 +128,7 @@ class Worker:
 
     def __init__(self, jobs: Sequence[Job], memory: int) -> None:
         self.jobs = list(jobs)
+        self.timed = jobs if isinstance(jobs, Timed) else None
         self.memory = memory
         self.now = 0
         self.coming = list(range(len(self.jobs)))
@@ -109,20 +146,46 @@ class Worker:
                 self.starts[position] = self.active[position]
                 self.completions[position] = self.now
                 del self.active[position]
+        if self.timed is not None and not (self.active or self.waiting):
+            self.idle(self.timed)
+        now = self.now if self.timed is None else self.timed.time
         for position in list(self.coming):
-            if self.jobs[position].arrival <= self.now:
+            if self.jobs[position].arrival <= now:
                 self.coming.remove(position)
                 self.waiting.append(position)
+                if self.timed is not None:
+                    self.timed[position] = self.jobs[position]._replace(arrival=self.now)
         return any(completion is None for completion in self.completions)
 
     def close_round(self) -> None:
         """Step 6 of a round; no policy may let the memory pass M."""
+        if self.timed is not None:
+            self.pass_time(self.timed)
         self.now += 1
         held = 0
         for position in self.active:
             held += self.jobs[position].prompt + self.tokens(position)
         if held > self.memory:
             raise AssertionError(f"{held} tokens at {self.now}, of {self.memory}")
+
+    def idle(self, timed: Timed) -> None:
+        """Wait for the next arrival."""
+        timed.time = max(timed.time, min((self.jobs[i].arrival for i in self.coming), default=0))
+
+    def pass_time(self, timed: Timed) -> None:
+        """Let the round last, and note who has the first or the last token at its end."""
+        if not self.active:
+            self.idle(timed)
+            return
+        held = self.memory_next()
+        prompts = sum(self.jobs[i].prompt for i, start in self.active.items() if start == self.now)
+        timed.time += timed.round_ns(len(self.active) + prompts, prompts, held)
+        timed.peak = max(timed.peak, held)
+        for i in self.active:
+            if self.tokens(i) == 0:
+                timed.first_tokens[i] = timed.time
+            if self.tokens(i) + 1 == self.jobs[i].output:
+                timed.completions[i] = timed.time
 
     def repeats(self, memory_of_policy: Hashable = None) -> bool:
         """Step 3 of a round: tell whether it repeats a state, with nothing left to arrive.
@@ -156,6 +219,8 @@ class Worker:
     def start(self, position: int) -> None:
         self.waiting.remove(position)
         self.active[position] = self.now
+        if self.timed is not None:
+            self.timed.starts[position] = self.timed.time
 
     def evict(self, position: int) -> None:
         """Lose all generated tokens; the request waits again from this round on."""

@@ -1,6 +1,6 @@
 """Configurations of states, their cuts and their bound, by enumeration.
 
-Written from the statements of docs/configurations.md alone, slow on purpose.  A state is a pair
+Written from the statements of docs/theory alone, slow on purpose.  A state is a pair
 ``(h, r)``: the tokens an active request holds now, and the rounds it still has to go (0 in its
 last active round).  A configuration is a multiset of states, kept as a sorted tuple.  Problems are
 a number of tokens and ``(arrival, prompt, output)`` triples, as in `oracle`.
@@ -106,6 +106,28 @@ def copies_in(requests: Sequence[Triple], windows: Windows, time: int) -> Counte
         states = {state_of(request, start, time) for start in window}
         found.update(state for state in states if state is not None)
     return found
+
+
+def copies_around(
+    requests: Sequence[Triple], windows: Windows, times: Sequence[int]
+) -> list[Copies]:
+    """Return the copies of each time: the most at any time strictly between its neighbours."""
+    found: list[Copies] = []
+    for before, after in zip([0, *times], [*times[1:], times[-1] + 1], strict=False):
+        near = [copies_in(requests, windows, time) for time in range(before + 1, after)]
+        found.append({state: max(c[state] for c in near) for state in set().union(*near)})
+    return found
+
+
+def between(times: Sequence[int], values: Sequence[int], time: int) -> int:
+    """Return a value at a time, rounded down, from those at neighbouring times; 0 outside."""
+    if time in times:
+        return values[times.index(time)]
+    if not times[0] < time < times[-1]:
+        return 0
+    x = max(x for x, known in enumerate(times) if known < time)
+    (a, b), (low, high) = times[x : x + 2], values[x : x + 2]
+    return ((b - time) * low + (time - a) * high) // (b - a)
 
 
 # The largest weight of a configuration.

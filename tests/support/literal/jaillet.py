@@ -8,7 +8,7 @@ import random
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 
-from literal.common import Job, Run, Worker, beliefs_or_truth, exact, list_schedule
+from literal.common import Job, Run, Worker, beliefs_or_truth, by, exact, list_schedule
 
 
 def fcfs(jobs: Sequence[Job], memory: int, believed: Sequence[int] | None = None) -> Run:
@@ -39,12 +39,7 @@ def mc_sf(
     beliefs are given.  The order is by the belief at first, never by a belief that was outlived.
     """
     beliefs = beliefs_or_truth(jobs, believed)
-
-    def key(position: int) -> tuple[int, int, int, int]:
-        job = jobs[position]
-        return beliefs[position], job.prompt, job.arrival, position
-
-    return list_schedule(jobs, memory, beliefs, key, (1 - exact(alpha)) * memory)
+    return list_schedule(jobs, memory, beliefs, by(beliefs, jobs), (1 - exact(alpha)) * memory)
 
 
 def mc_sf_total(jobs: Sequence[Job], memory: int, believed: Sequence[int] | None = None) -> Run:
@@ -54,26 +49,16 @@ def mc_sf_total(jobs: Sequence[Job], memory: int, believed: Sequence[int] | None
     first.
     """
     beliefs = beliefs_or_truth(jobs, believed)
-
-    def key(position: int) -> tuple[int, int, int, int]:
-        job = jobs[position]
-        return job.prompt + beliefs[position], job.prompt, job.arrival, position
-
-    return list_schedule(jobs, memory, beliefs, key)
+    peaks = [job.prompt + belief for job, belief in zip(jobs, beliefs, strict=True)]
+    return list_schedule(jobs, memory, beliefs, by(peaks, jobs))
 
 
 def svf(jobs: Sequence[Job], memory: int, believed: Sequence[int] | None = None) -> Run:
     """Smallest volume first (arXiv 2606.22327): by prompt * o + o (o + 1) / 2, prefix."""
     beliefs = beliefs_or_truth(jobs, believed)
-
-    def key(position: int) -> tuple[int, int, int, int]:
-        job = jobs[position]
-        volume = 0
-        for token in range(1, beliefs[position] + 1):
-            volume += job.prompt + token
-        return volume, job.prompt, job.arrival, position
-
-    return list_schedule(jobs, memory, beliefs, key)
+    pairs = zip(jobs, beliefs, strict=True)
+    volumes = [sum(job.prompt + token for token in range(1, o + 1)) for job, o in pairs]
+    return list_schedule(jobs, memory, beliefs, by(volumes, jobs))
 
 
 def svf_one_bit(
@@ -87,14 +72,10 @@ def svf_one_bit(
 ) -> Run:
     """1-bit SVF (arXiv 2606.22327): by volume with a proxy length for each of two classes."""
     beliefs = beliefs_or_truth(jobs, believed)
-
-    def key(position: int) -> tuple[Fraction, int, int, int]:
-        job = jobs[position]
-        proxy = exact(short if beliefs[position] <= threshold else long)
-        volume = job.prompt * proxy + (proxy * proxy + proxy) / 2
-        return volume, job.prompt, job.arrival, position
-
-    return list_schedule(jobs, memory, beliefs, key)
+    lengths = [exact(short if belief <= threshold else long) for belief in beliefs]
+    pairs = zip(jobs, lengths, strict=True)
+    volumes = [job.prompt * o + (o * o + o) / 2 for job, o in pairs]
+    return list_schedule(jobs, memory, beliefs, by(volumes, jobs))
 
 
 def by_arrival(worker: Worker, positions: Sequence[int]) -> list[int]:

@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from fractions import Fraction
-from math import ceil, floor
-from statistics import fmean
 
 from kvopt.problem.scopes import Scope
 from kvopt.show.summary import counted, percent, spread
 from kvopt.studies.answers import answer, left_out
-from kvopt.studies.intervals import Runs, ratio_of
+from kvopt.studies.intervals import Runs, in_percent, ratio_of
 from kvopt.studies.records import grouped
 from kvopt.studies.report.context import TEXTS, Context
 from kvopt.studies.report.layout import Cell, pieces
@@ -52,31 +50,33 @@ def service_levels(context: Context) -> str:
     for family in context.families:
         known = [run for run in family.runs if run.ceiling is not None]
         places = grouped(known, lambda r: (str(r.limits.get("slo")), r.instance.requests))
-        policies = [*dict.fromkeys(run.policy for run in known)]
-        rows = [
-            [
-                slo,
-                size,
-                *(_share((r.attained for r in some if r.policy == p), size) for p in policies),
-                _share((r.best_attained for r in some), size),
-                _share((r.ceiling for r in some), size, up=True),
-            ]
-            for (slo, size), some in places.items()
-        ]
+        policies = [*dict.fromkeys(run.policy for run in known if run.policy is not None)]
+        share = next((run.limits["attain"] for run in known if "attain" in run.limits), None)
+        rows: list[list[object]] = []
+        for (slo, size), some in places.items():
+            runs = [Runs(p, tuple(run for run in some if run.policy == p)) for p in policies]
+            whole = Runs("", tuple(some))
+            cells = [slo, size, *(_share(row.attaining("attained")) for row in runs)]
+            cells.append(_share(whole.attaining("best_attained")))
+            cells.append(_share(whole.attaining("ceiling"), up=True))
+            rows.append(cells if share is None else [*cells, _reached(runs, whole)])
         if rows:
-            head = ("Service level", "Requests", *policies, "best run", "ceiling")
+            said = [] if share is None else [f"{share} attain"]
+            head = ("Service level", "Requests", *policies, "best run", "ceiling", *said)
             body += pieces.table(f"{family.name}: share of the requests in time", head, rows)
     return body
 
 
-def _share(counts: Iterable[int | None], size: int, *, up: bool = False) -> Cell:
-    """Return the mean share, rounded outward, a dash if one is unknown."""
-    some = [*counts]
-    known = [number for number in some if number is not None]
-    if not known or len(known) < len(some) or not size:
-        return Cell("-", None)
-    share = 1e4 * fmean(known) / size
-    return Cell(f"{(ceil if up else floor)(share) / 100:.2f}%", share)
+def _share(share: Fraction | None, *, up: bool = False) -> Cell:
+    """Return a mean share, rounded outward, a dash if it is unknown."""
+    return Cell(in_percent(share, up=up), None if share is None else float(share))
+
+
+def _reached(runs: Iterable[Runs], whole: Runs) -> str:
+    """Return with which schedulers the share always attains, else whether it is impossible."""
+    names = [row.policy for row in runs if row.judged("reached") == len(row.records) > 0]
+    is_impossible = whole.judged("impossible") == len(whole.records)
+    return ", ".join(names) or ("impossible" if is_impossible else "with none of these always")
 
 
 def overview(context: Context) -> str:

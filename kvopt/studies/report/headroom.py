@@ -1,0 +1,176 @@
+"""``write_headroom``: the page of ``kvopt headroom``, in the design of the reports of studies."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import quote
+
+from kvopt.files.atomic import write_atomically
+from kvopt.show.plots.charts import Bar, intervals
+from kvopt.show.plots.embedding import panels
+from kvopt.show.plots.style import GROWTH, PALETTE, PROMPT, RUNNING
+from kvopt.studies.report.layout import ENVIRONMENT, Cell, picture, pieces, sign
+from kvopt.version import __version__
+
+if TYPE_CHECKING:
+    from markupsafe import Markup
+
+    from kvopt.fleets.headroom import Headroom
+    from kvopt.fleets.sizes import FleetSizes
+
+PAGE = "headroom.html"
+_ROW = 0.4
+"""Inches of a bar with its name."""
+_SIGNS = (
+    ("prompt", "█", "today"),
+    ("running", "█", "simulated"),
+    ("growth", "█", "best schedule known, in hindsight"),
+    ("bound", "▨", "the optimum is in here, from the proved bound on"),
+)
+
+
+def write_headroom(found: Headroom, folder: Path) -> Path:
+    """Write the page into a folder beside its certificates, and return its path.
+
+    Parameters
+    ----------
+    found
+        The answers.
+    folder
+        The folder.
+    """
+    instance = found.problem.instance
+    made = ENVIRONMENT.get_template("page.html").render(
+        kind="kvopt headroom",
+        name=instance.name or "a log",
+        title=None,
+        sections=dict(_sections(found)),
+        source="from a log, which is not in it: the page has no prompts",
+        palette=PALETTE,
+        version=__version__,
+    )
+    write_atomically(folder / PAGE, made)
+    return folder / PAGE
+
+
+def _sections(found: Headroom) -> Iterator[tuple[str, tuple[str, str]]]:
+    """Yield address, title and content of each section, in the order of the questions."""
+    lines = dict(line.split(": ", 1) for line in found.lines() if ": " in line)
+    answers = [found.undecided, found.headline]
+    body = pieces.answers(filter(None, answers)) + pieces.tiles(_tiles(found)) + _bars(found)
+    yield "today", ("How long requests wait, and how much less is possible", body)
+    said = [f"today: {lines['today']}", f"at best: {lines['at best']}", found.covered]
+    yield "possible", ("What possible covers", pieces.paragraphs(said) + _scopes(found))
+    yield "ways", ("How much of it by settings, and by predicted lengths", _ways(found))
+    body = pieces.answers([lines["machines"]])
+    if found.machines is not None and found.machines.bands:
+        body += _machines(found.machines)
+    yield "machines", ("How many machines the service level takes", body)
+    yield "limits", ("What limits", pieces.answers([lines["what limits"]]))
+    yield "paste", ("To paste into an issue or a pull request", pieces.code(found.markdown()))
+    yield "certificates", ("Certificates and notes", _certificates(found))
+
+
+def _tiles(found: Headroom) -> list[tuple[str, str]]:
+    """Return figures with words."""
+    low, high = found.interval(found.optimum)
+    less, most = found.gains
+    rows = [
+        (high, "mean latency of the best schedule known"),
+        (low, "proved: no covered schedule is below"),
+        (f"{found.share(less)} to {found.share(most)}", "less than today at best"),
+    ]
+    if found.today is not None:
+        source = "recorded" if found.is_recorded else "simulated"
+        rows.insert(0, (found.seconds(found.today.objective), f"mean latency today, {source}"))
+    return rows
+
+
+def _bars(found: Headroom) -> Markup:
+    """Draw today, simulations, the best schedule known, and the range of the optimum."""
+    mean, (upper, lower) = found.measure.mean, found.ends
+    values = [] if found.today is None else [("today", found.today.objective, PROMPT)]
+    values += [(each.words, each.run.objective, RUNNING) for each in found.variants]
+    values += [] if upper is None else [("best schedule known", upper, GROWTH)]
+    bars = [
+        Bar(name, 0.0, mean(v), found.seconds(v), float(mean(v)), colour=colour)
+        for name, v, colour in values
+    ]
+    if lower is not None:
+        top = None if upper is None else mean(upper)
+        said = " to ".join(found.interval(found.optimum))
+        bars.append(
+            Bar("the optimum, unknown in this range", mean(lower), top, said, is_range=True)
+        )
+    if not bars:
+        return pieces.paragraphs(["Nothing is known yet."])
+    figure, (ax,) = panels(_ROW * len(bars))
+    intervals(bars, ax, "mean latency, seconds", floor=0.0)
+    name = f"Mean latency: {'; '.join(f'{bar.name} {bar.said}' for bar in bars)}"
+    return pieces.figures([picture("Mean latency of a request", figure, name, legend=_SIGNS)])
+
+
+def _scopes(found: Headroom) -> Markup:
+    """Return a table of the interval of each scope."""
+    rows = [
+        (str(each.scope), *map(Cell, found.interval(each), reversed(each.ends)))
+        for each in found.optima
+    ]
+    head = "schedules of the scope", "proved bound", "best schedule known"
+    return pieces.table("Mean latency of the optimum, by scope", head, rows)
+
+
+def _ways(found: Headroom) -> Markup:
+    """Return a table of the simulations."""
+    today, mean = found.today, found.measure.mean
+    rows = []
+    for variant in found.variants:
+        value = variant.run.objective
+        less = None if today is None else mean(today.objective - value)
+        said = (
+            "-"
+            if less is None or today is None
+            else (f"{float(less):.3f} s, {float(less / mean(today.objective)):.1%}")
+        )
+        options = f"vllm serve {variant.flags}"
+        rows.append((variant.words, found.seconds(value), said, options, variant.priority or "-"))
+    head = "simulated", "mean latency", "less than today", "options to paste", "priority to send"
+    return pieces.cards("Simulations of this log, no proofs: they were chosen on it.", head, rows)
+
+
+def _machines(sizes: FleetSizes) -> Markup:
+    """Return the results for each number of machines, and draw several of them."""
+    worded = sizes.measure.worded
+    rows = [
+        (
+            str(band.workers),
+            *(Cell(worded(v, up=up), v) for v, up in ((band.lower, False), (band.upper, True))),
+            *(
+                Cell(worded(band.runs.get(one), up=True), band.runs.get(one))
+                for one in sizes.labels
+            ),
+        )
+        for band in sizes.bands
+    ]
+    head = "machines", "misses at least", "at most", *sizes.labels
+    body = pieces.table("Requests that miss, proved, and those of schedulers", head, rows)
+    if len(sizes.bands) < 2:
+        return body
+    figure, (ax,) = panels(2.6)
+    sizes.plot(ax)
+    if (inside := ax.get_legend()) is not None:
+        inside.remove()  # names stand below it in full
+    legend = [("optimum", "█", "the best schedule is in here"), ("capacity", "┄", "target")]
+    legend += [sign(place, label) for place, label in enumerate(sizes.labels)]
+    name = f"{sizes.measure.axis} by number of machines: {sizes.answer}"
+    return pieces.figures([picture("By number of machines", figure, name, legend=legend)]) + body
+
+
+def _certificates(found: Headroom) -> Markup:
+    """Return links to certificates with their hashes, the command, and notes."""
+    rows = [(pieces.link(quote(name), name, ""), value) for name, value in found.hashes.items()]
+    body = pieces.paragraphs(["kvopt verify CERTIFICATE checks a certificate, without any solver."])
+    body += pieces.cards("What is proved", ("certificate", "hash of the file"), rows)
+    return body + pieces.paragraphs([f"Command: {found.command or 'kvopt.headroom'}", *found.notes])
