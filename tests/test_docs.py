@@ -12,6 +12,7 @@ import json
 import os
 import re
 import shlex
+import shutil
 import sys
 import textwrap
 from collections.abc import Iterator
@@ -62,8 +63,9 @@ _NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?")
 def workplace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Run a page in a folder of its own, beside the files that a reader has."""
     monkeypatch.chdir(tmp_path)
-    for folder in ("instances", "models", "samples"):
+    for folder in ("instances", "models"):
         (tmp_path / folder).symlink_to(ROOT / folder)
+    shutil.copytree(ROOT / "samples", tmp_path / "samples")  # commands write beside a log
     # A process ends at once when a solver was left behind: here it would take all tests with it,
     # and say that they passed.
     monkeypatch.setattr(os, "_exit", sys.exit)
@@ -291,9 +293,41 @@ def test_statements_are_numbered_by_chapter() -> None:
         assert not re.search(rf"^\*\*{kinds}\.\*\*", text, re.M), f"{name}: no number"
 
 
+@pytest.mark.slow
+def test_the_table_of_strength_has_the_bounds_of_today() -> None:
+    """Those that no limit of time can change; ``benchmarks/strength.py --write`` renews it."""
+    head, *rows = re.findall(r"^\| (.*) \|$", PAGES["theory/strength.md"], re.MULTILINE)
+    columns = head.split(" | ")
+    assert len(rows) == 10
+    for row in rows:
+        cells = dict(zip(columns, row.split(" | "), strict=True))
+        instance = kvopt.read_instance(ROOT / "instances" / f"{cells['instance']}.json")
+        for method in ("lp", "volume"):
+            value = kvopt.bound(instance, method).value
+            assert value is not None
+            assert f"{value / int(cells['optimum'].replace(',', '')):.3f}" == cells[method]
+
+
 def test_every_relaxation_has_a_reason_in_the_theory() -> None:
     rows = re.findall(r"^\| `(\w+)` \|", PAGES["theory/bounds.md"], re.MULTILINE)
     assert sorted(rows) == sorted(RELAXATIONS)
+
+
+def test_every_column_of_a_table_is_explained() -> None:
+    """Headings of the tables that commands print on pages; ``s`` at the end is for seconds."""
+    page = re.sub(r"```.*?```", "", PAGES["reading.md"], flags=re.DOTALL)
+    explained = {name.removesuffix(" s") for name in re.findall(r"`([^`]+)`", page)}
+    begins = ("instance", "policy", "method", "machines", "from round")
+    seen = 0
+    for name in CONSOLE:
+        for line in "".join(each.wanted for each in console_examples(PAGES[name])).splitlines():
+            cells = re.split(r"  +", line.strip())
+            if len(cells) < 4 or cells[0] not in begins:
+                continue
+            columns = {cell.removesuffix(" s") for cell in cells[1:] if " + " not in cell}
+            assert columns <= explained, (name, columns - explained)
+            seen += 1
+    assert seen > 10
 
 
 def test_messages_of_the_troubleshooting_page_are_printed() -> None:

@@ -90,8 +90,8 @@ def coarse_prices(
     assert search.schedule is not None
     instance = search.instance
     borders = _borders(search.schedule, cells)
-    chosen, each = sampled(instance, sample)
-    model = _program(chosen, each, needs_of(chosen, slots), borders)
+    chosen, weight = sampled(instance, sample)
+    model = _program(chosen, weight, needs_of(chosen, slots), borders)
     highs = solved_relaxation(model, search, budget)
     if highs is None or not highs.getSolution().dual_valid:
         return None
@@ -124,7 +124,7 @@ def sampled(instance: Instance, size: int) -> tuple[Instance, float]:
     return replace(instance, requests=requests), len(instance) / len(chosen)
 
 
-def _program(instance: Instance, each: float, needs: Floats, borders: Integers) -> Program:
+def _program(instance: Instance, weight: float, needs: Floats, borders: Integers) -> Program:
     """Return the program: a column for each request and cell, rows of requests, then of cells."""
     from scipy.sparse import csc_array
 
@@ -134,10 +134,10 @@ def _program(instance: Instance, each: float, needs: Floats, borders: Integers) 
     first = np.searchsorted(borders[1:-1], arrivals, side="right")
     which, when = np.nonzero(np.arange(cells) >= first[:, None])
     rows = [which, *(count + resource * cells + when for resource in range(resources))]
-    values = np.stack([np.ones(len(which)), *(each * need[which] for need in needs)], axis=1)
+    values = np.stack([np.ones(len(which)), *(weight * need[which] for need in needs)], axis=1)
     taken = values != 0
     middles = (borders[:-1] + borders[1:]) / 2
-    cost: Floats = each * middles[when]
+    cost: Floats = weight * middles[when]
     ones, room = np.ones(count), np.tile(lengths.astype(float), resources)
     ends = np.append(0, taken.sum(axis=1).cumsum())
     shape = count + resources * cells, len(which)

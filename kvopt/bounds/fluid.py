@@ -40,13 +40,13 @@ def one_at_a_time(arrivals: Numbers, works: Numbers, keys: Numbers) -> Stretches
     """Return the intervals of service if the arrived request of least key is always served."""
     order, left = np.argsort(arrivals, kind="stable"), works.copy()
     begins, ends = np.empty((2, 2 * len(order)), dtype=works.dtype)
-    found = Stretches(begins, ends, np.empty(2 * len(order), dtype=np.int64))
+    intervals = Stretches(begins, ends, np.empty(2 * len(order), dtype=np.int64))
     quick = machine_code(_serve, or_python=True) if works.dtype != object else _serve
-    count = quick(order, (arrivals, keys, left), found)
-    return Stretches(*(column[:count] for column in found))
+    count = quick(order, (arrivals, keys, left), intervals)
+    return Stretches(*(column[:count] for column in intervals))
 
 
-def _serve(order: Integers, jobs: tuple[Numbers, Numbers, Numbers], found: Stretches) -> int:
+def _serve(order: Integers, jobs: tuple[Numbers, Numbers, Numbers], intervals: Stretches) -> int:
     """Fill in the intervals of service and return their number; large numbers stay in Python."""
     arrivals, keys, left = jobs
     waiting = [(keys[i], i) for i in order[:0]]
@@ -64,7 +64,7 @@ def _serve(order: Integers, jobs: tuple[Numbers, Numbers, Numbers], found: Stret
             left[i] -= until - clock
         else:
             heappop(waiting)
-        found.begins[count], found.ends[count], found.who[count] = clock, until, i
+        intervals.begins[count], intervals.ends[count], intervals.who[count] = clock, until, i
         clock = until
         count += 1
     return count

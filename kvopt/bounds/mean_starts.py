@@ -47,7 +47,9 @@ def _lp_mean_starts(instance: Instance) -> Floats:
     vertex = lp_vertex(Search(instance), Budget())
     assert vertex is not None, "there was no limit"
     owns = (vertex.places == place for place in range(len(Kinds.of(instance))))
-    return _all_dealt(instance, ((vertex.starts[own], vertex.mass[own]) for own in owns))
+    return _all_dealt(
+        instance, ((vertex.starts[of_kind], vertex.mass[of_kind]) for of_kind in owns)
+    )
 
 
 def _lagrangian_mean_starts(instance: Instance) -> Floats:

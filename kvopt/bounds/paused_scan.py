@@ -112,8 +112,8 @@ class PausedScanner(Scanner):
 
         def work(part: slice) -> Floats:
             loads: Floats = np.zeros(last)
-            own = (kinds.arrivals[part], kinds.prompts[part], kinds.outputs[part])
-            parts = (*own, kinds.counts[part], units[part])
+            columns = (kinds.arrivals[part], kinds.prompts[part], kinds.outputs[part])
+            parts = (*columns, kinds.counts[part], units[part])
             _pause(parts, windows[part], padded, priced, costs[part], starts[part], loads)
             return loads
 

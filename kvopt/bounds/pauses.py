@@ -49,15 +49,15 @@ def lower_with_pauses(costs: Numbers, kinds: Kinds, sums: Sums) -> None:
     for i in np.flatnonzero(windows):
         arrival, window, output = (int(x[i]) for x in (kinds.arrivals, windows, kinds.outputs))
         spare = window - output
-        own: Numbers = np.zeros(window, dtype=prices.dtype)
-        own[: sums.last - arrival] = prices[arrival : arrival + window]
+        window_prices: Numbers = np.zeros(window, dtype=prices.dtype)
+        window_prices[: sums.last - arrival] = prices[arrival : arrival + window]
         tokens = np.arange(kinds.prompts[i] + 1, kinds.prompts[i] + output + 1)
         held = (-(-tokens // kinds.block) * kinds.block).astype(prices.dtype)
         # The least price of the first tokens, each at most so many rounds later than it could be.
         least = np.zeros(spare + 1, dtype=prices.dtype)
         for j in range(min(output - 1, sums.last - arrival)):
-            least = np.minimum.accumulate(least + held[j] * own[j : j + spare + 1])
+            least = np.minimum.accumulate(least + held[j] * window_prices[j : j + spare + 1])
         waits = np.arange(output, window + 1, dtype=prices.dtype)
         weight = int(kinds.weights[i])
-        least += held[-1] * own[output - 1 :] + weight * unit * waits
+        least += held[-1] * window_prices[output - 1 :] + weight * unit * waits
         costs[i] = min(costs[i], least.min())

@@ -90,21 +90,21 @@ def price_value(
     pauses
         Whether the bound covers schedules with pauses; a scanner knows that itself.
     """
-    slots = [each for each in proof.resources if isinstance(each, Slots)]
+    slots = [slot for slot in proof.resources if isinstance(slot, Slots)]
     kinds = Kinds.of(instance) if scanner is None else scanner.kinds
     numerators = proof.numerators
-    last = max([len(numerators), *(each.times[-1] for each in slots)])
+    last = max([len(numerators), *(slot.times[-1] for slot in slots)])
     tokens = np.zeros(last, dtype=np.int64 if fits_int64(kinds, proof) else object)
     tokens[: len(numerators)] = numerators
-    lines = [line_of(each, last, tokens.dtype) for each in slots]
-    steps = steps_of(instance.memory, [each.capacity for each in slots], lines) if slots else None
+    lines = [line_of(slot, last, tokens.dtype) for slot in slots]
+    steps = steps_of(instance.memory, [slot.capacity for slot in slots], lines) if slots else None
     if scanner is None:
         costs = exact_costs(kinds, tokens, proof.denominator, steps, pauses=pauses)
     else:
         costs = scanner.integer_costs(tokens, proof, steps)
     least: int = sum(map(mul, kinds.counts.tolist(), costs.tolist()))
     rent: int = instance.blocks * instance.block_size * sum(numerators)
-    rent += sum(each.capacity * sum(line.tolist()) for each, line in zip(slots, lines, strict=True))
+    rent += sum(slot.capacity * sum(line.tolist()) for slot, line in zip(slots, lines, strict=True))
     return least - instance.used_workers * rent * (proof.unit // proof.denominator)
 
 
@@ -142,13 +142,13 @@ def fits_int64(kinds: Kinds, proof: PriceProof) -> bool:
     """Whether loops may add up costs of starts."""
     numbers, last = proof.numerators, len(proof.numerators)
     total, largest = sum(numbers), max(numbers, default=0)
-    slots = [each for each in proof.resources if isinstance(each, Slots)]
-    for each in slots:
-        last = max(last, each.times[-1])
+    slots = [slot for slot in proof.resources if isinstance(slot, Slots)]
+    for slot in slots:
+        last = max(last, slot.times[-1])
     most = _largest_cost(kinds, last, total, largest, proof.denominator)
-    for each in slots:  # a price between two times passes both by a rounded step in each round
-        steepest = max(map(int.__sub__, each.times[1:], each.times))
-        most += each.capacity * (max(each.numerators) + steepest) * kinds.longest
+    for slot in slots:  # a price between two times passes both by a rounded step in each round
+        steepest = max(map(int.__sub__, slot.times[1:], slot.times))
+        most += slot.capacity * (max(slot.numerators) + steepest) * kinds.longest
     return fits(most * (proof.unit // proof.denominator))
 
 

@@ -111,8 +111,8 @@ def relaxed_by(problem: Problem, names: Iterable[str]) -> tuple[Problem, int]:
 
 def ceiling_chain(problem: Problem) -> tuple[str, ...]:
     """Return the relaxations of a ceiling on the requests that attain a service level."""
-    known = ("tokens", "shares", "limit")
-    return tuple(name for name in known if RELAXATIONS[name].is_used(problem))
+    names = ("tokens", "shares", "limit")
+    return tuple(name for name in names if RELAXATIONS[name].is_used(problem))
 
 
 def chains(problem: Problem) -> list[tuple[str, ...]]:

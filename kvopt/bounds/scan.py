@@ -148,20 +148,20 @@ _begun_blocks = compiled(begun_blocks)
 
 
 @steering
-def _least(sums: Sums, stairs: _Stairs | None, way: _Way, k: int, end: int, found: Numbers) -> Any:
+def _least(sums: Sums, stairs: _Stairs | None, way: _Way, k: int, end: int, costs: Numbers) -> Any:
     """Find the costs of the starts ``k .. end - 1``, and return the least."""
     begun, paid, held, o = sums.begun, sums.paid, sums.held, way.output
     for x in range(end - k):
         before = begun[k + way.first + x] - way.low * paid[k + x]
-        found[x] = before + way.high * paid[k + o + x] - held[k + way.final + x]
+        costs[x] = before + way.high * paid[k + o + x] - held[k + way.final + x]
     if stairs is not None:
         for row in range(way.reached):
             before = k + max(stairs.thresholds[row] - way.prompt - 1, 0)
             for x in range(end - k):
-                found[x] += stairs.paid[row, k + o + x] - stairs.paid[row, before + x]
-    least = found[0]
+                costs[x] += stairs.paid[row, k + o + x] - stairs.paid[row, before + x]
+    least = costs[0]
     for x in range(1, end - k):
-        least = min(least, found[x])
+        least = min(least, costs[x])
     return least
 
 
@@ -210,7 +210,7 @@ def _scan(
     number, last, unit = costs.dtype.type, sums.last, float(sums.unit)
     bounds = np.empty(128)
     blocks = np.empty((128, 2), dtype=np.int64)
-    found = np.empty(1 << _SMALL, dtype=costs.dtype)
+    block_costs = np.empty(1 << _SMALL, dtype=costs.dtype)
     for i in range(len(arrivals)):
         a, s, o = arrivals[i], prompts[i], min(outputs[i], last)
         if a >= last:
@@ -222,7 +222,7 @@ def _scan(
             reached = np.searchsorted(stairs.thresholds, s + o, side="right")
         way = _Way(number(s + first), number(s + final), s, o, first, final, reached)
         start = min(max(starts[i], a), last)
-        best = _least(sums, stairs, way, start, start + 1, found)
+        best = _least(sums, stairs, way, start, start + 1, block_costs)
         # A start k costs at least D k.
         bounds[0], blocks[0, 0], blocks[0, 1] = -1.0, a, min(last, int(best / unit) + 1) + 1
         left = 1
@@ -232,11 +232,11 @@ def _scan(
             if bounds[left] > best:
                 continue
             if end - begin <= 1 << _SMALL:
-                least = _least(sums, stairs, way, begin, end, found)
+                least = _least(sums, stairs, way, begin, end, block_costs)
                 if least < best or (least == best and begin < start):
                     best, start = least, begin
                     for x in range(end - begin):
-                        if found[x] == least:
+                        if block_costs[x] == least:
                             start = begin + x
                             break
                 continue
@@ -304,8 +304,8 @@ class Scanner:
 
             def work(part: slice, first: int = group.start, sums: Sums = sums) -> None:
                 rows = slice(first + part.start, first + part.stop)
-                own = (kinds.arrivals[rows], kinds.prompts[rows], kinds.outputs[rows])
-                _scan(own, sums, lines, stairs, costs[rows], starts[rows])
+                columns = (kinds.arrivals[rows], kinds.prompts[rows], kinds.outputs[rows])
+                _scan(columns, sums, lines, stairs, costs[rows], starts[rows])
 
             self._in_slices(work, np.full(group.stop - group.start, last // 2 + 1))
         self._guesses = starts

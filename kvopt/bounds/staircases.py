@@ -47,7 +47,7 @@ def offer_staircase_bound(search: Search) -> None:
         tried[staircase] = _completions(instance, staircase)
     envelope, kept = _begin(instance), list[Staircase]()
     while tried and len(kept) < _MOST_KEPT:
-        best = max(tried, key=lambda each: int(np.maximum(envelope, tried[each]).sum()))
+        best = max(tried, key=lambda one: int(np.maximum(envelope, tried[one]).sum()))
         raised = np.maximum(envelope, tried.pop(best))
         if raised.sum() == envelope.sum():
             break
@@ -59,8 +59,8 @@ def offer_staircase_bound(search: Search) -> None:
 
 def staircase_bound(instance: Instance, staircases: Sequence[Staircase]) -> int:
     """Return the bound of the volumes of memory and of these staircases; exact integers."""
-    found = (_completions(instance, staircase) for staircase in staircases)
-    latest = reduce(np.maximum, found, _begin(instance))
+    completions = (_completions(instance, staircase) for staircase in staircases)
+    latest = reduce(np.maximum, completions, _begin(instance))
     return int(latest.sum()) - sum(request.arrival for request in instance)
 
 

@@ -19,6 +19,7 @@ from kvopt.files.atomic import write_atomically
 from kvopt.files.reading import blamed_on, parse_json, read_text
 from kvopt.incumbent.certificate import Certificate, Optimum
 from kvopt.incumbent.in_time import InTime
+from kvopt.incumbent.machine_time import MachineTime
 from kvopt.incumbent.proofs import CheckedBound, Proof, SharedRoundsProof, SloPrices
 from kvopt.problem.clocks import ROUNDS, Clock, Seconds
 from kvopt.problem.hardware.batch_time_files import SCHEMA as MODEL_SCHEMA
@@ -77,6 +78,8 @@ def certificate_text(certificate: Certificate) -> str:
     if (in_time := certificate.in_time) is not None:
         best = in_time.best and {"attained": in_time.best_attained, **run_to_json(in_time.best)}
         members["slo"] = {**_slo_to_json(in_time), "best": best}
+    if certificate.machine_time is not None:
+        members["machine_time"] = to_builtins(certificate.machine_time)
     members["budget"] = MOST_STATED  # a check that needs less asks for less
     members["provenance"] = {**certificate.provenance, "notes": certificate.notes}
     lines = [f'"{name}": {json.dumps(value, allow_nan=False)}' for name, value in members.items()]
@@ -144,6 +147,7 @@ def _certificate(value: Json) -> Certificate:
         narrower=tuple(sides[:-1]),
         in_time=in_time,
         eager=value.get("eager"),
+        machine_time=convert(value.get("machine_time"), MachineTime | None),
     )
 
 

@@ -49,7 +49,7 @@ class TriedOptions:
         "How requests come to workers, one of {routers}; may be given several times.", common.NAMED
     )
     policy: list[str] | None = common.policies(
-        "A scheduler to try; may be given several times; default: svf."
+        "A scheduler to try; may be given several times; default: svf, with --every slo."
     )
     counts: str | None = option(
         "Numbers of machines: 1..12, or 2,4,8; default: as needed.", "RANGE"

@@ -34,6 +34,8 @@ _PAGE = 3.0, 8.0
 """Seconds of the limit for the page, at least and at most; of a short limit a quarter."""
 _PAGE_SHARE = 0.08
 """Share of the limit for the page between them."""
+_WRITING = 1.0
+"""Time to write certificates over the time to read the log."""
 _RULES = {
     "block": "block",
     "budget": "budget",
@@ -112,24 +114,24 @@ def headroom_command(
     if server.scheduler is not None:
         policy(server.scheduler)  # refuse a wrong name before reading
     refuse("LOG", "must be a file: its format is recognised first", is_standard_input(file))
-    out = file.with_name(f"{file.name.partition('.')[0]}.headroom") if out is None else out
+    out = Path(f"{file.name.partition('.')[0]}.headroom") if out is None else out
     try_folder(out)
     began = wall_time()
     loading = spent_loading(time_limit)
     with blamed_on(file):
         assumed = _machine(machine, server)
-        found = _read(file, format_, kept, server, assumed.fits)
-        fitted = None if assumed.name else _fitted(found)
+        read = _read(file, format_, kept, server, assumed.fits)
+        fitted = None if assumed.name else _fitted(read)
         if fitted is None:
             common.say_machine(assumed.name, "--batch-time {}", "--model and --gpu")
-        clock, instance = Seconds(fitted or assumed.model), found.instance
+        clock, instance = Seconds(fitted or assumed.model), read.instance
         clock.arrivals(instance)
         if server.slo is not None:
             server.slo.levels(instance, rounds=False)
-        scheduler = server.scheduler or _scheduler(found.recorded, assumed)
-        recorded = _timed(found, clock)
+        scheduler = server.scheduler or _scheduler(read.recorded, assumed)
+        recorded = _timed(read, clock)
     drawing = min(max(_PAGE_SHARE * time_limit, _PAGE[0]), _PAGE[1], time_limit / 4)
-    reserve = loading + wall_time() - began + drawing
+    reserve = loading + (1 + _WRITING) * (wall_time() - began) + drawing
     with common.undisturbed():
         with common.searching(file, clock=clock) as observer:
             answer = headroom(
@@ -148,7 +150,7 @@ def headroom_command(
                 tell=say if is_watched() else detail,
                 observer=observer,
                 command=command_line(),
-                notes=found.notes,
+                notes=read.notes,
             )
         show(answer.to_json(), answer.lines())
         for line in answer.notes:
@@ -279,12 +281,12 @@ def _scheduler(recorded: RecordedRun | None, machine: _Machine) -> str:
     if recorded is not None:
         rules = {"block": recorded.block, **recorded.notes}
         keys = {_RULES[name]: value for name, value in rules.items() if name in _RULES}
-        said = ",".join(
+        text = ",".join(
             f"{key}={int(value) if isinstance(value, bool) else value}"
             for key, value in keys.items()
         )
         has_priorities = any(request.priority is not None for request in recorded.instance)
-        return f"vllm-priority:by=priority,{said}" if has_priorities else f"vllm-fcfs:{said}"
+        return f"vllm-priority:by=priority,{text}" if has_priorities else f"vllm-fcfs:{text}"
     gpu, preset = machine.gpu, "serve-h100"
     is_small = gpu is not None and gpu.memory < 70 * GIGABYTE
     if is_small or "a100" in (gpu.name if gpu else machine.model.name or ""):
@@ -303,9 +305,9 @@ def _timed(log: _Log, clock: Seconds) -> PolicyRun | None:
         log.notes.append(f"the server measured {mean:.3f} s on average, which is not checked")
     reason = "its record does not say in which rounds prompts were processed"
     if recorded.chunks is not None:
-        made = timed(PolicyRun.of(recorded.with_chunks, recorded.policy), clock)
-        if not (broken := made.violations()):
-            return made
+        run = timed(PolicyRun.of(recorded.with_chunks, recorded.policy), clock)
+        if not (broken := run.violations()):
+            return run
         reason = f"on this clock its requests begin in other rounds, and then {broken[0]}"
     log.notes.append(f"the recorded run is not compared, but its scheduler simulated: {reason}")
     return None

@@ -28,7 +28,7 @@ from kvopt.fleets.loads import Loads
 from kvopt.fleets.measures import Latency, Misses
 from kvopt.fleets.running import Observer, fleet_sizes
 from kvopt.fleets.sizes import FleetSizes, read_folder
-from kvopt.fleets.variants import Variant, variants
+from kvopt.fleets.variants import NAMES, Variant, variants
 from kvopt.incumbent.certificate import Optimum
 from kvopt.incumbent.in_time import attained_in
 from kvopt.incumbent.interrupts import signals_remembered, waiting_within
@@ -155,8 +155,8 @@ class Headroom(Summarised):
     @property
     def optima(self) -> list[Optimum]:
         """Both sides of the optimum by scope, the scope of the scheduler first."""
-        made = self.certificates.values()
-        return [each for found in made for each in (found.whole, *found.narrower)]
+        certificates = self.certificates.values()
+        return [side for one in certificates for side in (one.whole, *one.narrower)]
 
     @property
     def optimum(self) -> Optimum | None:
@@ -209,11 +209,18 @@ class Headroom(Summarised):
 
     @property
     def _narrower_ends(self) -> list[str]:
-        """What is proved of narrower scopes, or the hint at one."""
-        known = [each for each in self.optima if each.scope != self.problem.scope]
-        if not known:
+        """Narrower scopes whose interval decides, else a hint at one."""
+        narrower = [side for side in self.optima if side.scope != self.problem.scope]
+        deciding = [
+            side
+            for side in narrower
+            if None not in side.ends and far_apart(relative_gap(*side.ends)) is None
+        ]
+        if not deciding:
             return ["a narrower scope (--scope runs)"] * (self.problem.scope != Scope.RUNS)
-        return ["the scope {}, {} to {}".format(each.scope, *self.interval(each)) for each in known]
+        return [
+            "the scope {}, {} to {}".format(side.scope, *self.interval(side)) for side in deciding
+        ]
 
     def interval(self, optimum: Optimum | None) -> tuple[str, str]:
         """Return the bound and the best schedule known of a scope, rounded outward."""
@@ -231,15 +238,19 @@ class Headroom(Summarised):
         """The answer, in seconds."""
         if self.today is None:
             return "How long requests wait today is not known: its run did not end in its time."
-        less, most = self.gains
         today = f"Requests take {self.seconds(self.today.objective)} on average"
-        if less is None or most is None:
+        if self._less is None:
             return f"{today}; how much less is possible is not known."
-        at_least, at_most = rounded(less, up=False, places=3), rounded(most, up=True, places=3)
-        return (
-            f"{today}; {at_least} s less is possible, and no covered schedule saves more than "
-            f"{at_most} s ({self.share(less)} to {self.share(most)})."
-        )
+        return f"{today}; at best {self._less} is possible."
+
+    @property
+    def _less(self) -> str | None:
+        """How much less is possible at best, None if unknown."""
+        gain, ceiling = self.gains
+        if gain is None or ceiling is None:
+            return None
+        low, high = rounded(gain, up=False, places=3), rounded(ceiling, up=True, places=3)
+        return f"{low} to {high} s less ({self.share(gain)} to {self.share(ceiling)})"
 
     def lines(self) -> Iterator[str]:
         """Yield the answers in their order, what is undecided first."""
@@ -248,7 +259,7 @@ class Headroom(Summarised):
         yield f"today: {self._today}"
         yield f"at best: {self._possible}"
         yield f"{self.covered}"
-        yield from (f"simulated, {name}: {said}" for name, said in self._simulated())
+        yield from (f"simulated, {name}: {text}" for name, text in self._simulated())
         yield f"machines: {self._machines}"
         limit = "not known" if self.loads is None else self.loads.sentence
         yield f"what limits: {limit}"
@@ -258,7 +269,7 @@ class Headroom(Summarised):
         if self.today is None:
             return f"{self.scheduler} did not end in its time; --limit N takes the first N requests"
         measures = self.today.measures()
-        said = (
+        text = (
             f"{self.seconds(self.today.objective)} on average, 99% within "
             f"{measures['latency']['p99']:.3f} s, first token after "
             f"{measures['time_to_first_token']['mean']:.3f} s"
@@ -266,56 +277,56 @@ class Headroom(Summarised):
         if self.problem.slo is not None:
             attained = attained_in(self.today, self.problem.slo) or 0
             share = percent(Fraction(attained, len(self.problem.instance)))
-            said += f", {share} attain {self.problem.slo}"
+            text += f", {share} attain {self.problem.slo}"
         source = "recorded" if self.is_recorded else "simulated"
-        return f"{said} ({source}: {self.today.policy})"
+        return f"{text} ({source}: {self.today.policy})"
 
     @property
     def _possible(self) -> str:
         if self.optimum is None:
             return "not known, the time was over"
-        less, most = self.gains
         low, high = self.interval(self.optimum)
-        said = f"between {low}, which is proved, and {high}, by a schedule that knows all requests"
-        if less is None or most is None:
-            return said
-        at_least, at_most = rounded(less, up=False, places=3), rounded(most, up=True, places=3)
-        return f"{said}: {at_least} to {at_most} s less ({self.share(less)} to {self.share(most)})"
+        text = f"between {low}, which is proved, and {high}, by a schedule that knows all requests"
+        return text if self._less is None else f"{text}: {self._less}"
 
     @property
     def covered(self) -> str:
         """The sentence on the schedules that the interval covers, and on the bound."""
-        found = self.certificate
-        if found is None or found.lower is None:
+        certificate = self.certificate
+        if certificate is None or certificate.lower is None:
             return self.problem.scope.sentence
-        steps = [RELAXATIONS[name].sentence for name in found.lower.relaxations]
-        return "; ".join([found.scope.sentence, f"bound: {found.lower.bounded_by}", *steps])
+        steps = [RELAXATIONS[name].sentence for name in certificate.lower.relaxations]
+        bound = f"bound: {certificate.lower.bounded_by}"
+        return "; ".join([certificate.scope.sentence, bound, *steps])
 
     def _simulated(self) -> Iterator[tuple[str, str]]:
         """Yield what was simulated: settings, orders without lengths, predicted lengths."""
         for variant in self.variants:
             gain = self._gain(variant.run.objective)
             less = f", {float(gain):.3f} s less" if gain else ", no gain" if gain == 0 else ""
-            said = f"{self.seconds(variant.run.objective)}{less}"
+            text = f"{self.seconds(variant.run.objective)}{less}"
             if "off by" not in variant.words:
-                said += f": vllm serve {variant.flags}"
-                said += f", {variant.priority} as priority" if variant.priority else ""
-            yield variant.words, said
-        if not self.variants:
-            yield "other settings", "none ended in its time"
+                text += f": vllm serve {variant.flags}"
+                text += f", {variant.priority} as priority" if variant.priority else ""
+            yield variant.words, text
+        left = {*NAMES} - {variant.name for variant in self.variants}
+        if left:
+            yield "not in this time", "; ".join(NAMES[name] for name in NAMES if name in left)
 
     @property
     def _machines(self) -> str:
         if self.problem.slo is None:
             return "name a service level: --slo ttft=2s,tpot=50ms"
-        return "not known, the time was over" if self.machines is None else self.machines.answer
+        sizes = self.machines
+        is_known = sizes is not None and sizes.bands
+        return sizes.answer if sizes and is_known else "not known yet: a longer run (-t)"
 
     def markdown(self) -> str:
         """Return a box to paste into an issue or a pull request."""
-        said = "\n".join(f"> - {line}" for line in self.lines())
+        text = "\n".join(f"> - {line}" for line in self.lines())
         hashes = "\n".join(f"> - `{name}` {value}" for name, value in self.hashes.items())
         return (
-            f"> **Headroom: {self.headline}**\n>\n{said}\n>\n"
+            f"> **Headroom: {self.headline}**\n>\n{text}\n>\n"
             f"> Proved: what `kvopt verify` checks. Simulated: settings and predictions.\n>\n"
             f"> `{self.command or 'kvopt.headroom'}`\n>\n{hashes}\n"
         )
@@ -324,12 +335,12 @@ class Headroom(Summarised):
         """Return the facts of a summary."""
         instance = self.problem.instance
         lines = (line.partition(": ") for line in self.lines() if ": " in line)
-        return {"instance": instance.name, **{name: said for name, _, said in lines}}
+        return {"instance": instance.name, **{name: text for name, _, text in lines}}
 
     def to_json(self) -> dict[str, Any]:
         """Return the object that ``kvopt headroom --json`` prints."""
         upper, lower = self.ends
-        less, most = self.gains
+        gain, ceiling = self.gains
         today = self.today
         return {
             "headline": self.headline,
@@ -348,7 +359,7 @@ class Headroom(Summarised):
             },
             "upper_ns": upper,
             "lower_ns": lower,
-            "less_seconds": [None if end is None else float(end) for end in (less, most)],
+            "less_seconds": [None if end is None else float(end) for end in (gain, ceiling)],
             "scope": str(self.problem.scope),
             "covered": self.covered,
             "simulated": [variant.to_json() for variant in self.variants],
@@ -399,8 +410,8 @@ def headroom(
     >>> from kvopt import Instance, Request, headroom
     >>> requests = [Request(0, 10, o, arrival_seconds=0) for o in (9, 1)]
     >>> found = headroom(Instance(20, requests), "fcfs", time_limit=4)
-    >>> found.gains[1] >= found.gains[0] > 0
-    True
+    >>> found.loads.limit, found.seconds(found.today.objective)
+    ('memory', '0.407 s')
     """
     problem = as_problem(instance, clock=clock, slo=slo)
     if not problem.in_seconds:
@@ -421,7 +432,7 @@ def headroom(
             if not work.budget.over():
                 with suppress(Stopped), waiting_within(work.budget):
                     step()
-    return replace(work.found, signal_number=work.budget.signal_number)
+    return replace(work.result, signal_number=work.budget.signal_number)
 
 
 class _Work:
@@ -440,7 +451,7 @@ class _Work:
 
     Attributes
     ----------
-    found
+    result
         The result so far.
     budget
         The time.
@@ -461,7 +472,7 @@ class _Work:
         self._tell: Observer = options.get("tell", lambda _: None)
         self._options = options
         self.budget = Budget(options.get("time_limit", TIME_LIMIT))
-        self.found = Headroom(
+        self.result = Headroom(
             problem,
             scheduler,
             is_recorded=recorded is not None,
@@ -480,14 +491,14 @@ class _Work:
             return
         misses = Misses(self.problem.instance, self.problem.clock, slo)
         sure, reason = misses.least()
-        if sure > misses.target(self.found.attain).most:
+        if sure > misses.target(self.result.attain).most:
             reason = f"cannot be met by any number of machines: {reason}"
             raise InvalidInput(reason, field="--attain")
         if self._fleet_folder is not None:
             read_folder(self._fleet_folder, misses, self.problem.scope)
 
     def _set(self, **values: Any) -> None:
-        self.found = replace(self.found, **values)
+        self.result = replace(self.result, **values)
 
     def _run(
         self, scheduler: str, budget: Budget, instance: Instance | None = None
@@ -495,14 +506,14 @@ class _Work:
         """Return the run of a scheduler, None if it does not complete in a time."""
         problem = self.problem if instance is None else replace(self.problem, instance=instance)
         try:
-            made = run(problem, scheduler, router=self._router, should_stop=budget.over)
+            simulated = run(problem, scheduler, router=self._router, should_stop=budget.over)
         except Stopped:
             return None
-        return made if made.is_complete else None
+        return simulated if simulated.is_complete else None
 
     def run_today(self) -> None:
         """Run the scheduler of today, or take its recorded run, and measure what limits it."""
-        budget, scheduler = self.budget.part(HEADROOM_TODAY), self.found.scheduler
+        budget, scheduler = self.budget.part(HEADROOM_TODAY), self.result.scheduler
         today = self._recorded
         if today is None:
             self._tell(f"today: {scheduler}")
@@ -513,7 +524,7 @@ class _Work:
         policy, instance = policy_from(scheduler), self.problem.instance
         if isinstance(policy, PausingPolicy):
             note = limit_note(today, policy.most_active)
-            self._set(notes=(*self.found.notes, *([note] if note else [])))
+            self._set(notes=(*self.result.notes, *([note] if note else [])))
         block = policy.block if isinstance(policy, ServerPolicy) else instance.block_size
         for_all = sum(request.peak + block for request in instance)
         wide = replace(instance, memory=max(instance.memory, min(for_all, LARGEST_INTEGER)))
@@ -526,16 +537,23 @@ class _Work:
         budget = self.budget.part(HEADROOM_SETTINGS)
         with waiting_within(budget):
             for variant in variants(
-                self.problem, self.found.scheduler, lambda name: self._run(name, budget), budget
+                self.problem, self.result.scheduler, lambda name: self._run(name, budget), budget
             ):
-                self._set(variants=(*self.found.variants, variant))
+                best = {one.name: one for one in self.result.variants}
+                before = best.get(variant.name)
+                if before is None or variant.run.objective < before.run.objective:
+                    best[variant.name] = variant
+                    ordered = (best[name] for name in NAMES if name in best)
+                    self._set(variants=tuple(ordered))
 
     def certify(self) -> None:
-        """Certify both sides of the optimum, with the runs of today and of the best settings."""
-        blind = self.found.best_blind
-        runs = [self.found.today, None if blind is None else blind.run]
+        """Certify both sides of the optimum, with the runs of today and of the best variants."""
+        result = self.result
+        best = min(result.variants, key=lambda one: one.run.objective, default=None)
+        chosen = [one.run for one in (result.best_blind, best) if one is not None]
+        runs = {one.policy: one for one in (result.today, *chosen) if one is not None}
         share = self._share * (1.0 - HEADROOM_NARROWER * (self.problem.scope != Scope.RUNS))
-        self._keep(self.problem, [each for each in runs if each is not None], share)
+        self._keep(self.problem, [*runs.values()], share)
 
     @property
     def _share(self) -> float:
@@ -544,8 +562,8 @@ class _Work:
 
     def narrow(self) -> None:
         """Certify a narrower scope where the interval of the wide one does not decide."""
-        scopes = {each.scope for each in self.found.optima}
-        if self.found.undecided is None or Scope.RUNS in scopes:
+        scopes = {side.scope for side in self.result.optima}
+        if self.result.undecided is None or Scope.RUNS in scopes:
             return
         plain = as_problem(self.problem, scope=Scope.RUNS)
         share = HEADROOM_NARROWER / (HEADROOM_NARROWER + HEADROOM_MACHINES)
@@ -554,10 +572,10 @@ class _Work:
     def _keep(self, problem: Problem, runs: list[PolicyRun], share: float) -> None:
         """Certify a problem and keep the certificate, also in the folder."""
         budget = self.budget.part(share)
-        if budget.left < _LEAST and self.found.certificates:
+        if budget.left < _LEAST and self.result.certificates:
             return
         self._tell(f"bounds and schedules, scope {problem.scope}")
-        found = certify(
+        certificate = certify(
             replace(problem, slo=None),
             runs,
             scope=problem.scope,
@@ -568,33 +586,33 @@ class _Work:
             observer=self._options.get("observer", lambda _: None),
             command=self._options.get("command"),
         )
-        if found.signal_number is not None:
-            self.budget.interrupt(found.signal_number)
-        made = {**self.found.certificates, problem.scope: found}
-        notes = dict.fromkeys((*self.found.notes, *found.notes))
-        self._set(certificates=made, notes=tuple(notes))
+        if certificate.signal_number is not None:
+            self.budget.interrupt(certificate.signal_number)
+        certificates = {**self.result.certificates, problem.scope: certificate}
+        notes = dict.fromkeys((*self.result.notes, *certificate.notes))
+        self._set(certificates=certificates, notes=tuple(notes))
         if self._out is not None:
             self._out.mkdir(parents=True, exist_ok=True)
             name = f"{problem.scope}.cert.json"
-            write_certificate(found, self._out / name)
+            write_certificate(certificate, self._out / name)
             self._hash(self._out / name)
 
     def _hash(self, path: Path) -> None:
         assert self._out is not None
         digest = hashlib.sha256(path.read_bytes()).hexdigest()
         name = path.relative_to(self._out).as_posix()
-        self._set(hashes={**self.found.hashes, name: f"sha256:{digest}"})
+        self._set(hashes={**self.result.hashes, name: f"sha256:{digest}"})
 
     def count_machines(self) -> None:
         """Find out how many machines the service level takes."""
         if self.problem.slo is None:
             return
-        settings = [each.run.policy for each in self.found.variants if each.name == "settings"]
+        settings = [one.run.policy for one in self.result.variants if one.name == "settings"]
         one = replace(self.problem.instance, workers=1)
         sizes = fleet_sizes(
             replace(self.problem, instance=one),
-            attain=self.found.attain,
-            policies=list(dict.fromkeys([self.found.scheduler, *settings])),
+            attain=self.result.attain,
+            policies=list(dict.fromkeys([self.result.scheduler, *settings])),
             out=self._fleet_folder,
             time_limit=None,
             threads=self._options.get("threads"),

@@ -179,6 +179,7 @@ class FleetOverTime(Summarised):
             "every": self.problem.length,
             "start_up": self.problem.start_up,
             "unit": "rounds" if problem.clock.is_even else "ns",
+            "clock": problem.clock.model.to_json() if problem.clock.model else "rounds",
             "slo": str(self.problem.slo),
             "attain": self.problem.attain,
             "gpus": self.gpus,

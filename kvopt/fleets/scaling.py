@@ -13,7 +13,7 @@ from typing import Unpack
 from kvopt import Certificate, InvalidInput, read_certificate, write_certificate
 from kvopt import policy as policy_from
 from kvopt.bounds.machine_time import machine_time_bound
-from kvopt.errors import Stopped
+from kvopt.errors import Stopped, TooLarge
 from kvopt.files.atomic import write_atomically
 from kvopt.files.reading import parse_json, read_text
 from kvopt.fleets.over_time import FleetOverTime, WindowSizes
@@ -151,6 +151,7 @@ class _Work:
         stored: Sequence[int] | None = None
         if self.directory is not None:
             stored = self._read(self.directory)
+            self._keep_machine_time(self.directory)
         with signals_remembered(self.budget.interrupt):
             try:
                 for k in range(len(self.windows)):
@@ -163,28 +164,20 @@ class _Work:
             except Stopped:
                 if not self.budget.is_interrupted:
                     raise
-        return self.found()
+        return self.result()
 
-    def found(self) -> FleetOverTime:
+    def result(self) -> FleetOverTime:
         """Return the results so far."""
         sizes = []
         for k, members in enumerate(self.windows.members):
-            upper = (
-                {}
-                if self.best is None
-                else {
-                    "sufficient": self.best.counts[k],
-                    "misses": self.best.misses[k],
-                    "drained": self.best.drained[k],
-                }
-            )
+            upper = [column[k] for column in self.best or ()]
             size = self.windows.begin(k), len(members), self.windows.allowed[k], self.formula[k]
-            sizes.append(WindowSizes(*size, self.proved.get(k), **upper))
+            sizes.append(WindowSizes(*size, self.proved.get(k), *upper))
         return FleetOverTime(
             self.windows,
             self.every,
             tuple(sizes),
-            self.machine_time,
+            self.machine_time.value,
             self.scheduler,
             self.formula_misses,
             self.budget.signal_number,
@@ -202,8 +195,8 @@ class _Work:
         path = directory / RESULTS
         if not path.exists():
             return None
-        stored, here = parse_json(read_text(path)), self.found().to_json()
-        for name in ("instance", "slo", "attain", "every", "start_up", "scope", "unit"):
+        stored, here = parse_json(read_text(path)), self.result().to_json()
+        for name in ("instance", "clock", "slo", "attain", "every", "start_up", "scope"):
             if stored.get(name) != here[name]:
                 reason = f"is about another {name}: name another folder"
                 raise InvalidInput(reason, field="--out", file=str(path))
@@ -237,9 +230,26 @@ class _Work:
             return
         self.directory.mkdir(parents=True, exist_ok=True)
         if k is not None and certificate is not None:
-            write_certificate(certificate, self._certificate(k))
-        results = json.dumps(self.found().to_json(), indent=1)
+            self._write(certificate, self._certificate(k))
+        results = json.dumps(self.result().to_json(), indent=1)
         write_atomically(self.directory / RESULTS, results + "\n")
+
+    def _keep_machine_time(self, directory: Path) -> None:
+        """Write a certificate of the machine time."""
+        problem = self.windows.problem
+        directory.mkdir(parents=True, exist_ok=True)
+        whole = Certificate(
+            replace(problem.instance, workers=1), None, None,
+            clock=problem.clock, scope=problem.scope, machine_time=self.machine_time,
+        )  # fmt: skip
+        self._write(whole, directory / "machine-time.cert.json")
+
+    def _write(self, certificate: Certificate, path: Path) -> None:
+        """Write a certificate, unless it has so many requests that it could not be read."""
+        try:
+            write_certificate(certificate, path)
+        except TooLarge as error:
+            self.tell(f"kvopt: {error}")
 
     # ---- the lower side -----------------------------------------------------------------
 
@@ -259,9 +269,9 @@ class _Work:
             return self._keep()
         best: Certificate | None = None
         excluded, allowed = 0, MOST_WORKERS
-        group = range(len(part.instance)), self.windows.allowed[k]
-        time = machine_time_bound(part.instance, [group], part.clock.model, scope=part.scope)
-        count = max(time // self.windows.length, 1)
+        length = self.windows.length
+        time = machine_time_bound(part, length, [self.windows.allowed[k]])
+        count = max(time.value // length, 1)
         while excluded + 1 < allowed:
             certificate = self._ceiling(part, count)
             if self.budget.over():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from itertools import zip_longest
 from typing import Any, NamedTuple
 
 from kvopt import PolicyRun
@@ -121,16 +122,17 @@ def policy_of(setting: ServerSetting, scheduler: str, **keys: object) -> str:
         limits["chunked"] = 0
     kept = {key: text for key, text in rules.items() if key not in _REPLACED}
     name = "vllm-fcfs:" if setting.by == "arrival" else f"vllm-priority:by={setting.by},"
-    said = ",".join(f"{key}={value}" for key, value in {**limits, **keys, **kept}.items())
-    return name + said
+    text = ",".join(f"{key}={value}" for key, value in {**limits, **keys, **kept}.items())
+    return name + text
 
 
 def variants(
     problem: Problem, scheduler: str, simulate: Simulate, budget: Budget
 ) -> Iterator[Variant]:
-    """Yield the best server of each class, simulated with the rules of a scheduler.
+    """Yield servers of each class, simulated with the rules of a scheduler.
 
-    Compiled loops choose the finalists of each class among limits and orders.
+    Compiled loops choose the finalists of each class among limits and orders.  The first of all
+    classes come first; later ones may be better.
 
     Parameters
     ----------
@@ -149,28 +151,36 @@ def variants(
         blocks = replace(problem.instance, block_size=today.block)
         problem = replace(problem, instance=blocks)
     # Half of the time is for limits and orders in loops, the other half for runs.
-    kinds = [each.covers for each in CLASSES]
+    kinds = [knowledge.covers for knowledge in CLASSES]
     ranked = good_settings(problem, kinds, _FINALISTS, budget.part(0.5))
-    for (name, words, _), finalists in zip(CLASSES, ranked, strict=True):
+    for finalists in ranked:
         # Limits of today with this order: loops leave out some rules, so these may be better.
-        own = [replace(today, by=best.by, prompts=None) for best in finalists[:1] if today]
-        tried = (
-            (setting, simulate(policy_of(setting, scheduler)))
-            for setting in dict.fromkeys([*finalists, *own])
-        )
-        runs = [(run.objective, setting, run) for setting, run in tried if run is not None]
-        if not runs:
-            continue
-        _, setting, run = min(runs, key=lambda row: row[0])
-        advice = setting.flags or "", _PRIORITIES[setting.by]
-        if name != "outputs":
-            yield Variant(name, words, run, *advice)
-            continue
-        # Exact lengths chose the setting; predictions that err keep it.
-        for error in ERRORS:
-            noisy = policy_of(setting, scheduler, pred="noise", eps=error)
-            predicted = run if not error else simulate(noisy)
-            if predicted is not None:
-                percents = f"{error:.0%}"
-                about = f"{words}, off by up to {percents}" if error else f"{words}, exact"
-                yield Variant(f"{name} {percents}", about, predicted, *advice)
+        if today is not None and finalists and (by := finalists[0].by) != today.by:
+            finalists.insert(1, replace(today, by=by, prompts=None))
+    for row in zip_longest(*ranked):
+        for knowledge, setting in zip(CLASSES, row, strict=True):
+            for error in ERRORS if knowledge.name == "outputs" else (None,):
+                if setting is None or budget.over():
+                    continue
+                noise = {} if not error else {"pred": "noise", "eps": error}
+                if (run := simulate(policy_of(setting, scheduler, **noise))) is not None:
+                    name, words = _named(knowledge, error)
+                    advice = setting.flags or "", _PRIORITIES[setting.by]
+                    yield Variant(name, words, run, *advice)
+
+
+def _named(knowledge: Knowledge, error: float | None) -> tuple[str, str]:
+    """Return name and words of a class with predictions that err."""
+    name, words, _ = knowledge
+    if error is None:
+        return name, words
+    about = f"off by up to {error:.0%}" if error else "exact"
+    return f"{name} {error:.0%}", f"{words}, {about}"
+
+
+NAMES = dict(
+    _named(knowledge, error)
+    for knowledge in CLASSES
+    for error in (ERRORS if knowledge.name == "outputs" else (None,))
+)
+"""Names of variants in their order, with words."""

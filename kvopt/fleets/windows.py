@@ -19,6 +19,7 @@ from kvopt.bounds.slo import least_times, spans_of
 from kvopt.errors import InvalidInput, shown
 from kvopt.fleets.measures import unit_length
 from kvopt.fleets.planners import planned_machines, service_rate
+from kvopt.incumbent.machine_time import MachineTime
 from kvopt.problem.clocks import Clock
 from kvopt.problem.instance import Instance
 from kvopt.problem.problem import Problem
@@ -183,13 +184,9 @@ class Windows:
         part = replace(instance.in_tokens(), requests=requests, block_tokens=None, name=None)
         return replace(self.problem, instance=part, scope=self.problem.scope.without_sharing)
 
-    def machine_time(self) -> int:
-        """Return the least machine time if numbers of machines may change at any time."""
-        groups = zip(self.members, self.allowed, strict=True)
-        problem = self.problem
-        return machine_time_bound(
-            problem.instance, groups, problem.clock.model, scope=problem.scope
-        )
+    def machine_time(self) -> MachineTime:
+        """Return a bound on machine time if numbers of machines may change at any time."""
+        return machine_time_bound(self.problem, self.length, self.allowed)
 
     def formula(self) -> list[int]:
         """Return the number of machines of planners for each window, which proves nothing."""

@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from kvopt.incumbent.in_time import InTime
+from kvopt.incumbent.machine_time import MachineTime
 from kvopt.incumbent.proofs import CheckedBound
 from kvopt.problem.batch_time import NANOSECONDS
 from kvopt.problem.clocks import ROUNDS, Clock
@@ -94,6 +95,8 @@ class Certificate(Summarised):
     eager
         Total latency of the one eager schedule of whole prompts, None unless there is exactly one
         (`kvopt.timetable.eager`).
+    machine_time
+        A lower bound on the time that machines are on, if one was asked for.
     """
 
     instance: Instance
@@ -108,6 +111,7 @@ class Certificate(Summarised):
     narrower: tuple[Optimum, ...] = ()
     in_time: InTime | None = None
     eager: int | None = None
+    machine_time: MachineTime | None = None
 
     @property
     def whole(self) -> Optimum:
@@ -193,6 +197,7 @@ class Certificate(Summarised):
             "undecided": self.undecided,
             "in time": self.in_time and self.in_time.sentence,
             "eager": self.eager_sentence,
+            "machine time": self.machine_time and self.machine_time.value,
             "notes": "; ".join(self.notes) or None,
         }
 

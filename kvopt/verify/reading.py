@@ -95,6 +95,9 @@ CERTIFICATE = {
             {"times": [int], "numerators": [int], "denominator": int, "lines?": [int]}, _SHARED),
         "attained": [(None, int)], "best": (None, *({**run, "attained": int} for run in _RUNS)),
     },
+    "machine_time?": {
+        "value": int, "every": int, "misses": [int], "lines?": [int], "relaxations?": [RELAXATIONS],
+    },
     "budget?": int,
     "provenance?": dict,
     "instance": INSTANCE,

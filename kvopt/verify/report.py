@@ -6,6 +6,7 @@ from collections import defaultdict
 from typing import Any
 
 from kvopt.verify.eager import check_eager
+from kvopt.verify.machine_time import check_machine_time
 from kvopt.verify.problem import Problem, problem_of
 from kvopt.verify.proofs import modules_of, value_of_proof
 from kvopt.verify.runs import Times, checked_run, times_of, uncovered
@@ -44,6 +45,10 @@ def report_on(certificate: dict[str, Any], work: Work | None = None) -> list[str
     if "slo" in certificate:
         checked, in_time = check_in_time(certificate, problem, reached, work)
         lines.append(checked)
+    if (claim := certificate.get("machine_time")) is not None:
+        checked, proved = check_machine_time(problem, claim, work)
+        lines.append(checked)
+        in_time.append(proved)
     if (eager := certificate.get("eager")) is not None:
         lines.append(check_eager(problem, eager, work))
     lines.append("proved:")
@@ -123,8 +128,8 @@ def _modules(certificate: dict[str, Any]) -> str:
     names = {"problem", "reading", "relaxations", "report", "runs", "work"}
     names = names.union(*map(modules_of, proofs))
     names |= {"eager"} if "eager" in certificate else set()
-    if "slo" in certificate:
-        names |= {"slo"} if certificate["clock"] == "rounds" else {"slo", "seconds"}
+    own = {"slo", "machine_time"} & certificate.keys()
+    names |= own | ({"seconds"} if own and certificate["clock"] != "rounds" else set())
     return f"checked by {len(names)} modules of kvopt/verify: {', '.join(sorted(names))}"
 
 

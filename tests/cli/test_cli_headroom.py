@@ -24,10 +24,13 @@ ROOT = Path(__file__).parents[2]
 HEADS = ("today: ", "at best: ", "covered: ", "simulated, ", "machines: ", "what limits: ")
 QUICK = ("-m", "2048", "-t", "5")
 
+pytestmark = pytest.mark.usefixtures("processor_clock")
+
 
 @pytest.fixture
-def log(tmp_path: Path) -> Path:
-    """Return a log of twelve requests that hardly fit together."""
+def log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return a log of twelve requests that hardly fit together, in the current folder."""
+    monkeypatch.chdir(tmp_path)
     rows = [f"{i / 4},{90 + 37 * i % 400},{30 + 53 * i % 200}" for i in range(12)]
     path = tmp_path / "log.csv"
     path.write_text("\n".join(("arrival_seconds,prompt_tokens,output_tokens", *rows)))
@@ -47,6 +50,9 @@ def test_answers_come_in_order_with_their_proofs(run: Run, log: Path, tmp_path: 
     said = json.loads((out / "headroom.json").read_text())
     assert said["lower_ns"] <= said["upper_ns"] <= said["today"]["value_ns"]
     assert [row["proved"] for row in said["simulated"]] == [False] * len(said["simulated"])
+    # No simulated server is better than the best schedule known.
+    means = [row["mean_seconds"] for row in said["simulated"]]
+    assert min(means) >= said["upper_ns"] / 12e9
     assert said["today"]["policy"] == "vllm-fcfs:preset=serve-a100"
     # Every certificate is valid, has the hash that is printed, and says the same.
     for name, value in said["certificates"].items():

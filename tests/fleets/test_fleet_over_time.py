@@ -10,10 +10,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from brute_force import Due, Triple, fleets_over_time
+from brute_force import Due, Server, Triple, fleets_over_time, most_in_time
 
 from kvopt import (
     BatchTime,
+    Certificate,
     Instance,
     InvalidInput,
     Line,
@@ -23,13 +24,16 @@ from kvopt import (
     verify,
 )
 from kvopt.bounds.machine_time import machine_time_bound
+from kvopt.certificates.files import certificate_text
 from kvopt.fleets import FleetOverTime, fleet_over_time, fleet_sizes
 from kvopt.fleets.scaling import lower_counts
 from kvopt.fleets.windows import Trial, Windows
-from kvopt.problem.clocks import ROUNDS, Seconds
+from kvopt.problem.clocks import ROUNDS, Clock, Seconds
 from kvopt.problem.problem import Problem
+from kvopt.problem.scopes import Scope
 from kvopt.simulate.running import run
 from kvopt.timetable.schedule import Schedule
+from kvopt.verify import verify_text
 
 pytestmark = pytest.mark.usefixtures("processor_clock")
 
@@ -84,6 +88,45 @@ def test_no_schedule_has_fewer_machines(seed: int) -> None:
         least = min(sum(counts) for counts, _ in fleets)
         exact += least == sum(window.proved or 0 for window in found.windows)
     assert exact >= 5
+
+
+@pytest.mark.slow
+def test_no_schedule_in_seconds_has_fewer_machines() -> None:
+    """Two windows so far apart that each is a fleet of its own."""
+    source, exact = random.Random(3), 0
+    servers = (
+        Server([(7, 1)], 2, 1),
+        Server([(10, 0), (4, 3)], 0, 0),
+        Server([(20, 1), (0, 5)], 0, 1),
+    )
+    for server in servers * 4:
+        memory, limit = source.randint(3, 8), source.randint(40, 90)
+        outputs = [[source.randint(1, 3) for _ in range(source.randint(1, 3))] for _ in range(2)]
+        parts = [
+            [(source.randint(0, 30), source.randint(0, memory - o), o) for o in row]
+            for row in outputs
+        ]
+        rows = [(a + 10_000 * k, s, o) for k, part in enumerate(parts) for a, s, o in part]
+        requests = [Request(0, s, o, arrival_seconds=a / 10**9) for a, s, o in rows]
+        clock = Seconds(
+            BatchTime([Line(*line) for line in server.lines], server.kv_ns, server.prompt_ns)
+        )
+        found = fleet_over_time(
+            Instance(memory, requests), "0.01ms", attain="60%", slo=f"e2e={limit}ns",
+            clock=clock, time_limit=0.2,
+        )  # fmt: skip
+        for window, part in zip(found.windows, parts, strict=True):
+            least = next(
+                m for m in range(len(part) + 1)
+                if m == len(part) or len(part) - window.allowed
+                <= (m and most_in_time(memory, part, [limit] * len(part), workers=m, server=server))
+            )  # fmt: skip
+            assert window.proved is not None
+            assert window.proved <= least
+            assert window.sufficient is not None
+            assert window.sufficient >= least
+            exact += window.proved == least
+    assert exact >= 12
 
 
 def test_the_formula_of_planners_is_no_bound() -> None:
@@ -213,13 +256,52 @@ def test_looser_limits_and_smaller_shares_need_no_more() -> None:
     assert [[w.sufficient for w in each.windows] for each in found] == [[6, 3], [3, 2], [2, 1]]
 
 
+def machine_time(rows: Instance, every: int, misses: list[int], clock: Clock = ROUNDS) -> int:
+    """Return the bound, which the checker takes, and not one more."""
+    problem = Problem(rows, clock)
+    found = machine_time_bound(problem, every, misses)
+    options = {"clock": clock, "scope": problem.scope, "machine_time": found}
+    whole = Certificate(rows, None, None, **options)  # type: ignore[arg-type]
+    assert verify_text(certificate_text(whole)).valid
+    more = replace(whole, machine_time=replace(found, value=found.value + 1))
+    assert "machine_time: says" in verify_text(certificate_text(more)).lines[-1]
+    return found.value
+
+
 def test_machine_time_leaves_out_the_largest_that_may_miss() -> None:
     rows = Instance(4, [Request(0, 2, 2), Request(0, 1, 1), Request(9, 2, 2)])  # volumes 7, 2, 7
-    assert machine_time_bound(rows, [((0, 1), 0), ((2,), 0)]) == 4
-    assert machine_time_bound(rows, [((0, 1), 1), ((2,), 0)]) == 3
-    model = BatchTime([Line(10, 0)])
+    assert machine_time(rows, 9, [0, 0]) == 4
+    assert machine_time(rows, 9, [1, 0]) == 3
+    assert machine_time(rows, 10, [2]) == 1
     # Seconds: a lone request takes o rounds of 10, charged by the tokens that it holds of 4.
-    assert machine_time_bound(rows, [((1,), 0)], model) == 5
+    clock = Seconds(BatchTime([Line(10, 0)]))
+    assert machine_time(Instance(4, [Request(0, 1, 1)]), 9, [0], clock) == 5
+    shared = [Request(0, 6, 2, prefix=("a",)), Request(0, 5, 1, prefix=("a",))]
+    assert machine_time(Instance(10, shared, block_tokens=4), 9, [0]) == 2
+
+
+@pytest.mark.parametrize(
+    ("changed", "reason"),
+    [
+        ({"every": 0}, "needs a length"),
+        ({"misses": [-1]}, "no negatives"),
+        ({"misses": [0, 0]}, "needs misses by window"),
+        ({"lines": [2]}, "needs lines of the model"),
+        ({"lines": [0, 1]}, "do not cover prompts in pieces"),
+    ],
+)
+def test_a_machine_time_that_means_nothing_is_refused(
+    changed: dict[str, object], reason: str
+) -> None:
+    clock = Seconds(BatchTime([Line(9, 1), Line(0, 5)]))
+    problem = Problem(TEN, clock, Scope.CHUNKS)
+    found = machine_time_bound(problem, 10, [0])
+    options = {"clock": clock, "scope": problem.scope, "machine_time": found}
+    text = certificate_text(Certificate(TEN, None, None, **options))  # type: ignore[arg-type]
+    assert verify_text(text).valid
+    content = json.loads(text)
+    content["machine_time"].update(changed)
+    assert reason in verify_text(json.dumps(content)).lines[-1]
 
 
 @pytest.mark.slow
@@ -231,7 +313,12 @@ def test_seconds_write_certificates_and_continue(tmp_path: Path) -> None:
     found = fleet_over_time(chat, "20s", out=tmp_path, **options)  # type: ignore[arg-type]
     needing = [k for k, w in enumerate(found.windows, 1) if (w.proved or 0) > 1]
     names = {path.name for path in tmp_path.iterdir()}
-    assert names == {"every.json", *(f"window-{k}.cert.json" for k in needing)}
+    assert verify(tmp_path / "machine-time.cert.json").valid
+    assert names == {
+        "every.json",
+        "machine-time.cert.json",
+        *(f"window-{k}.cert.json" for k in needing),
+    }
     assert needing
     for k in needing:
         path = tmp_path / f"window-{k}.cert.json"
@@ -242,6 +329,9 @@ def test_seconds_write_certificates_and_continue(tmp_path: Path) -> None:
     assert again.to_json() == found.to_json()
     with pytest.raises(InvalidInput, match="another attain"):
         fleet_over_time(chat, "20s", out=tmp_path, **{**options, "attain": "95%"})  # type: ignore[arg-type]
+    other = Seconds(BatchTime([Line(40_000_001, 0)], kv_ns=10_000))
+    with pytest.raises(InvalidInput, match="another clock"):
+        fleet_over_time(chat, "20s", out=tmp_path, **{**options, "clock": other})  # type: ignore[arg-type]
     # A certificate that is gone, or of fewer machines, is not believed.
     (tmp_path / f"window-{needing[0]}.cert.json").unlink()
     stored = json.loads((tmp_path / "every.json").read_text())

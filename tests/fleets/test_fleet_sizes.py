@@ -30,6 +30,7 @@ from kvopt import (
 from kvopt.fleets import FleetMatch, FleetSizes, fleet_sizes
 from kvopt.fleets.measures import Latency
 from kvopt.fleets.sizes import Band, bands_of
+from kvopt.kernels.budget import Budget
 from kvopt.problem.clocks import ROUNDS, Clock, Seconds
 from kvopt.problem.scopes import Scope
 
@@ -153,6 +154,13 @@ def test_the_range_reaches_from_what_is_ruled_out_to_what_is_enough() -> None:
     assert found.is_reached(found.bands[-1])
     counts = [band.workers for band in found.bands]
     assert counts == [*range(counts[0], counts[-1] + 1)]
+
+
+def test_a_budget_limits_all_numbers_of_machines_together() -> None:
+    instance = Instance(5, [Request(0, 2, 1)] * 4)
+    found = fleet_sizes(instance, "mean=1.5", counts=[1, 2], budget=Budget(0.0))
+    assert (found.bands, found.left, found.machines) == ((), (1, 2), (None, None))
+    assert fleet_sizes(instance, "mean=1.5", time_limit=1, budget=Budget(60.0)).machines == (2, 2)
 
 
 def test_a_run_that_never_ends_is_nothing_to_match() -> None:

@@ -18,6 +18,7 @@ from kvopt.heuristics.seconds.server_loads import settings_by_load
 from kvopt.heuristics.seconds.server_runs import OneServer, ServerSetting
 from kvopt.heuristics.seconds.server_search import (
     OVER_TIME,
+    good_settings,
     search_over_time,
     search_servers,
 )
@@ -209,3 +210,17 @@ def test_solve_names_the_settings() -> None:
     assert found.to_json()["settings"] == found.settings
     assert found.settings["all"]["policy"] in str(found)
     assert found.certificate().provenance["settings"] == found.settings
+
+
+@pytest.mark.parametrize("block", [1, 16])
+def test_good_settings_of_classes_are_as_good_as_the_simulator_says(block: int) -> None:
+    requests = replace(HUMPS, block_size=block)
+    problem = Problem(requests, ROOF, Scope.PAUSES_AND_CHUNKS)
+    kinds = [lambda s: s.by == "arrival", lambda s: s.by == "prompt" and s.prompts is None]
+    ranked = good_settings(problem, kinds, 3, Budget(3.0))
+    for kind, settings in zip(kinds, ranked, strict=True):
+        assert settings
+        assert all(map(kind, settings))
+        latencies = [run(problem, setting.label).objective for setting in settings]
+        assert latencies == sorted({*latencies})
+    assert good_settings(problem, kinds, 3, Budget(0.0)) == [[], []]

@@ -97,8 +97,8 @@ class Evaluator:
             self._taus *= _HEADROOM
             tight = ~np.isfinite(self._configurations(prices).smooth)
             self._taus /= _HEADROOM
-            if not tight.any() and (found := self(prices)).is_finite:
-                return found
+            if not tight.any() and (point := self(prices)).is_finite:
+                return point
             self._taus[tight if tight.any() else slice(None)] *= _HOTTER
 
     def __call__(self, prices: Floats) -> Point:
@@ -120,17 +120,17 @@ class Evaluator:
 
     def _configurations(self, prices: Floats) -> Smoothed:
         count = len(prices)
-        found = Smoothed(np.empty(count), np.empty(count), np.zeros_like(prices))
+        smoothed = Smoothed(np.empty(count), np.empty(count), np.zeros_like(prices))
 
         def work(rows: Integers) -> None:
-            fill_smoothed(self.states, rows, prices, self._copies, self._taus, found)
+            fill_smoothed(self.states, rows, prices, self._copies, self._taus, smoothed)
 
         if len(self._parts) == 1:
             work(self._parts[0])
         else:
             with ThreadPoolExecutor(len(self._parts)) as pool:
                 list(pool.map(work, self._parts))
-        return found
+        return smoothed
 
 
 class Stage(NamedTuple):

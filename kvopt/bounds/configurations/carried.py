@@ -93,7 +93,7 @@ def go_through(
     worth: Integers,
     cut: int,
     below: int,
-    found: Sets,
+    into: Sets,
     most: int,
 ) -> bool:
     """Add all sets that cost less than the limit if the rest costs the cut; return whether all fit.
@@ -121,7 +121,7 @@ def go_through(
         if at == len(shown) and value >= least:
             count += 1
             cost = requests.largest[now] - value + cut
-            if count > most or not _carry(requests, now, members, many, cost, below, found):
+            if count > most or not _carry(requests, now, members, many, cost, below, into):
                 return False
         if many == 0:
             return True
@@ -140,7 +140,7 @@ def extend(
     part: tuple[int, int],
     ending: Integers,
     below: int,
-    found: Sets,
+    into: Sets,
 ) -> bool:
     """Add every choice of ending members to some kept sets; return whether all cheap ones fitted.
 
@@ -162,7 +162,7 @@ def extend(
             continue
         carried, at = many, 0
         while True:
-            if cost < below and not _carry(requests, now, members, many, cost, below, found):
+            if cost < below and not _carry(requests, now, members, many, cost, below, into):
                 return False
             at = _next_ending(requests, ending, at, members, many, held, cost, below)
             while at == len(ending) and many > carried:
@@ -225,14 +225,14 @@ def _fits(requests: Requests, members: Integers, many: int) -> bool:
 
 @compiled
 def _carry(
-    requests: Requests, now: int, members: Integers, many: int, cost: int, below: int, found: Sets
+    requests: Requests, now: int, members: Integers, many: int, cost: int, below: int, into: Sets
 ) -> bool:
     """Add all sets that may have led to a set; return whether all cheap ones fitted.
 
     Members that have just started were not carried: their reduced costs are paid.  If copies of a
     member may also have started before, every number of starts among them is tried.
     """
-    width, carried = requests.ends.shape[1], found.members[-1]
+    width, carried = requests.ends.shape[1], into.members[-1]
     runs, paid, at = 0, cost, 0
     while at < many:
         code, first = members[at], at
@@ -258,7 +258,7 @@ def _carry(
                 carried[place] = code
                 count += 1
                 key += requests.signs[code // width, code % width]
-        if not _put(found, key, carried, count, paid):
+        if not _put(into, key, carried, count, paid):
             return False
         # The next choice, as with the digits of a number; one start more never costs less.
         digit = 0

@@ -144,7 +144,7 @@ class Completions:
         cut: int,
         least: int,
         below: int,
-        found: Sets,
+        into: Sets,
         most_sets: int,
         limit: Budget,
     ) -> int:
@@ -155,7 +155,7 @@ class Completions:
         ending = ending[np.argsort(-ending[:, PRICE], kind="stable")]
         worth = None
         while True:
-            found.clear()
+            into.clear()
             # All sets that are not kept cost the cut, and the slack of this time.
             if below > cut:
                 if worth is None:
@@ -163,14 +163,14 @@ class Completions:
                     worth = np.zeros(size, dtype=np.int64)
                     fill_worth(shown, worth)
                 most = _MORE_SHOWN * most_sets
-                if not go_through(self._requests, now, shown, worth, cut, below, found, most):
+                if not go_through(self._requests, now, shown, worth, cut, below, into, most):
                     below = cut + (below - cut) // 4
                     continue
             for begin in range(0, max(1, sets.number), _PART):
                 if limit.over():
                     raise Stopped
                 part = (begin, min(begin + _PART, sets.number))
-                if not extend(self._requests, now, sets, part, ending, below, found):
+                if not extend(self._requests, now, sets, part, ending, below, into):
                     below = least + int(_NARROWER * (below - least))
                     break
             else:
@@ -187,8 +187,8 @@ class Completions:
 
     def sets_within(self, memory: int) -> int:
         """Return about how many sets fit into so many bytes, with as many times as now."""
-        known = sum(keys.nbytes + costs.nbytes for keys, costs, _ in self._kept.values())
-        a_set = 2 * _ROOM * (4 * (self._requests.most + 1) + 24) + known // max(1, self._most_sets)
+        kept = sum(keys.nbytes + costs.nbytes for keys, costs, _ in self._kept.values())
+        a_set = 2 * _ROOM * (4 * (self._requests.most + 1) + 24) + kept // max(1, self._most_sets)
         return memory // a_set
 
     def after(self, now: int) -> CompletionTable:

@@ -114,11 +114,11 @@ def _clear_dominated(
 
 
 @compiled
-def _is_below(some: Integers, one: int, others: Integers, other: int) -> bool:
+def _is_below(ones: Integers, one: int, others: Integers, other: int) -> bool:
     """Whether no entry of a row is above that of another row."""
     below = True
-    for t in range(some.shape[1]):
-        if some[one, t] > others[other, t]:
+    for t in range(ones.shape[1]):
+        if ones[one, t] > others[other, t]:
             below = False
             break
     return below
@@ -194,14 +194,14 @@ def _clear_outdone(
             for at in range(first, begins[number + 1]):
                 if not keep[order[at]]:
                     continue
-                known = False
+                is_filled = False
                 for near in range(begin, end):
                     if began[order[near]] > began[order[at]] + due:
                         break
                     if _is_below(hints, near, hints, at):
-                        if not known:
+                        if not is_filled:
                             _fill_profile(states, labels, order[at], now, profiles, 0)
-                            known = True
+                            is_filled = True
                         _fill_profile(states, labels, order[near], now, profiles, 1)
                         if _is_below(profiles, 1, profiles, 0):
                             keep[order[at]] = False

@@ -133,12 +133,12 @@ def _largest(states: States, knots: Knots, copies: Integers, prices: Integers) -
 
 def _at_all_times(knots: Knots, values: Integers) -> Integers:
     """Return values at knots interpolated at the times 0 .. T, rounded down; 0 at time 0."""
-    found = np.zeros((knots.last + 1, *values.shape[1:]), dtype=np.int64)
-    found[-1] = values[-1]
+    rows = np.zeros((knots.last + 1, *values.shape[1:]), dtype=np.int64)
+    rows[-1] = values[-1]
     for (a, b), (low, high) in zip(pairwise(knots.times.tolist()), pairwise(values), strict=True):
         steps = np.arange(b - a).reshape(-1, *[1] * (values.ndim - 1))
-        found[a:b] = ((b - a - steps) * low + steps * high) // (b - a)
-    return found
+        rows[a:b] = ((b - a - steps) * low + steps * high) // (b - a)
+    return rows
 
 
 @compiled

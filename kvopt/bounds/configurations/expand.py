@@ -81,21 +81,21 @@ def next_layer(
     too_wide = TooWide(f"more than {label_limit:,} labels at round {step.now}")
 
     def work(first: int, last: int) -> Layer:
-        found = _room_for(min(label_limit, max(1024, 8 * (last - first))), layer)
-        slots = _empty_slots(len(found.spent))
+        children = _room_for(min(label_limit, max(1024, 8 * (last - first))), layer)
+        slots = _empty_slots(len(children.spent))
         count, begin = 0, first
         while begin < last:
             if limit.over():
                 raise Stopped
             end = min(begin + _PART, last)
-            count, begin = _expand(states, step, layer, (begin, end), found, count, slots)
+            count, begin = _expand(states, step, layer, (begin, end), children, count, slots)
             if begin < end:  # no room for the children of this label: they are visited again
-                if len(found.spent) == label_limit:
+                if len(children.spent) == label_limit:
                     raise too_wide
-                found = _grown(found, min(label_limit, 8 * len(found.spent)))
-                slots = _empty_slots(len(found.spent))
-                _fill_slots(found.labels, count, slots)
-        return found.only(slice(count))
+                children = _grown(children, min(label_limit, 8 * len(children.spent)))
+                slots = _empty_slots(len(children.spent))
+                _fill_slots(children.labels, count, slots)
+        return children.only(slice(count))
 
     parts = map_ranges(work, len(layer.spent), threads)
     if sum(len(part.spent) for part in parts) > label_limit:
@@ -172,14 +172,14 @@ def _fill_slots(labels: Integers, count: int, slots: Integers) -> None:
 
 
 @compiled
-def fill_slacks(states: States, labels: Integers, horizon: Horizon, found: Integers) -> None:
+def fill_slacks(states: States, labels: Integers, horizon: Horizon, total_slacks: Integers) -> None:
     """Fill in the least slacks of the times of a horizon."""
     free, slacks = _tables(horizon)
     for number in range(len(labels)):
         _fill_nothing_active(states, horizon, free, slacks)
         active = np.flatnonzero(labels[number] >= horizon.first)
         _add_members(states, labels[number], active, (0, len(active)), horizon, free, slacks)
-        found[number] = _least_slack(horizon, free, slacks, 2**62)
+        total_slacks[number] = _least_slack(horizon, free, slacks, 2**62)
 
 
 @compiled
@@ -258,17 +258,17 @@ def _completion(
 
 def completions(labels: Integers, now: int, table: CompletionTable) -> Integers:
     """Return lower bounds on the rest for labels that have decided the starts of a round."""
-    found = np.zeros(len(labels), dtype=np.int64)
+    costs = np.zeros(len(labels), dtype=np.int64)
     if len(table.keys):
-        _fill_completions(labels, now, table, found)
-    return found
+        _fill_completions(labels, now, table, costs)
+    return costs
 
 
 @compiled
-def _fill_completions(labels: Integers, now: int, table: CompletionTable, found: Integers) -> None:
+def _fill_completions(labels: Integers, now: int, table: CompletionTable, costs: Integers) -> None:
     for number in range(len(labels)):
         active = np.flatnonzero(labels[number] > now + 1)
-        found[number] = _completion(labels[number], active, len(active), now, table)
+        costs[number] = _completion(labels[number], active, len(active), now, table)
 
 
 @compiled
@@ -346,7 +346,7 @@ def _expand(
     step: Round,
     layer: Layer,
     part: tuple[int, int],
-    found: Layer,
+    children: Layer,
     count: int,
     slots: Integers,
 ) -> tuple[int, int]:
@@ -383,7 +383,7 @@ def _expand(
                     or total + _completion(label, active, many, now, step.completions) <= budget
                 )
             ):
-                place = _slot(key, settled, found.labels, slots)
+                place = _slot(key, settled, children.labels, slots)
                 at = slots[place]
                 if at < 0:
                     left = budget - total - coming
@@ -398,16 +398,16 @@ def _expand(
                         _add_members(states, label, active, (before, many), horizon, free, slacks)
                         is_kept = _least_slack(horizon, free, slacks, left) <= left
                     if is_kept:
-                        if count == len(found.spent):
+                        if count == len(children.spent):
                             return count, number
                         at = slots[place] = count
                         count += 1
                         for j in range(size):
-                            found.labels[at, j] = settled[j]
-                        found.spent[at] = total + 1
-                if at >= 0 and total < found.spent[at]:
-                    found.spent[at], found.began[at] = total, began
-                    found.parents[at] = number
+                            children.labels[at, j] = settled[j]
+                        children.spent[at] = total + 1
+                if at >= 0 and total < children.spent[at]:
+                    children.spent[at], children.began[at] = total, began
+                    children.parents[at] = number
             # Go down: start the next request that fits, seen at the first completion and its own.
             is_new = False
             end, room = ends[many], rooms[many]

@@ -69,9 +69,9 @@ class Lookahead:
 
     def slacks(self, labels: Integers, now: int) -> Integers:
         """Return the least slack after time now + 1, for labels as layers keep them."""
-        found = np.zeros(len(labels), dtype=np.int64)
-        fill_slacks(self._states, labels, self.after(now), found)
-        return found
+        totals = np.zeros(len(labels), dtype=np.int64)
+        fill_slacks(self._states, labels, self.after(now), totals)
+        return totals
 
 
 @compiled

@@ -77,8 +77,8 @@ def fill_begins(requests: Requests, budget: int) -> None:
     for i, (arrival, output) in enumerate(zip(requests.arrivals, requests.outputs, strict=True)):
         starts = np.arange(arrival, requests.begins.shape[1] - output)
         cheap = starts[requests.reduced_costs[i, np.minimum(starts, last)] <= budget]
-        known = requests.begins[requests.kinds[i]]
-        known[cheap + output] = np.minimum(known[cheap + output], cheap)
+        earliest = requests.begins[requests.kinds[i]]
+        earliest[cheap + output] = np.minimum(earliest[cheap + output], cheap)
 
 
 @compiled

@@ -86,8 +86,8 @@ def fill_largest(states: States, prices: Any, copies: Integers, best: Any, large
         longest = max(longest, copies[row].sum())
     steps = np.empty(longest, dtype=np.int64)
     for row in range(len(prices)):
-        some = _steps_of(states, prices[row], copies[row], 0.0, steps)
-        largest_sums(states, prices[row], some, best)
+        added = _steps_of(states, prices[row], copies[row], 0.0, steps)
+        largest_sums(states, prices[row], added, best)
         largest[row] = best.max()
 
 
@@ -210,7 +210,12 @@ class Smoothed(NamedTuple):
 
 @steering
 def fill_smoothed(
-    states: States, rows: Integers, prices: Floats, copies: Integers, taus: Floats, found: Smoothed
+    states: States,
+    rows: Integers,
+    prices: Floats,
+    copies: Integers,
+    taus: Floats,
+    smoothed: Smoothed,
 ) -> None:
     """Evaluate the configurations at some knots, each with a temperature of its own."""
     longest = room = 0
@@ -219,20 +224,20 @@ def fill_smoothed(
     for state in range(len(states.holds)):  # stored entries of the steps of one knot
         free, left = states.memory - states.holds[state], states.lefts[state]
         members = _members_before(states, state, states.most - 1) + 1
-        own = members * (free + 1) - left * (members * (members + 1) // 2)
-        room += copies[:, state].max() * own
+        entries = members * (free + 1) - left * (members * (members + 1) // 2)
+        room += copies[:, state].max() * entries
     steps = np.empty(longest, dtype=np.int64)
     best = np.empty((states.most + 1, states.memory + 1))
     tables = _Tables(np.empty_like(best), np.empty(room), np.empty_like(steps), np.empty(longest))
     for row in rows:
         tau = taus[row]
-        some = _steps_of(states, prices[row], copies[row], -_FAINT * tau, steps)
-        reached = largest_sums(states, prices[row], some, best)
+        added = _steps_of(states, prices[row], copies[row], -_FAINT * tau, steps)
+        reached = largest_sums(states, prices[row], added, best)
         scale = _scale(best, reached, tau)
-        found.largest[row], found.smooth[row] = scale[0], np.inf
+        smoothed.largest[row], smoothed.smooth[row] = scale[0], np.inf
         if scale[2] > -np.inf:
-            found.smooth[row] = _smooth_sums(
-                states, prices[row], some, tau, scale, tables, found.shares[row]
+            smoothed.smooth[row] = _smooth_sums(
+                states, prices[row], added, tau, scale, tables, smoothed.shares[row]
             )
 
 

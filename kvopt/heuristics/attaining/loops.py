@@ -7,7 +7,6 @@ from typing import NamedTuple
 import numpy as np
 
 from kvopt.kernels.compiled import compiled
-from kvopt.kernels.copying import copy_into
 from kvopt.kernels.magnitudes import NEVER
 from kvopt.problem.arrays import Integers
 from kvopt.problem.batch_time import BatchTime
@@ -32,8 +31,17 @@ class Due(NamedTuple):
     rest: Integers
 
 
+class Pace(NamedTuple):
+    """How long rounds last; see `kvopt.problem.batch_time`."""
+
+    fixed: Integers
+    each: Integers
+    prompt_ns: int
+    kv_ns: int
+
+
 class Timed(NamedTuple):
-    """Requests on a clock of seconds, and how long rounds last; see `kvopt.problem.batch_time`.
+    """Requests on a clock of seconds, and how long rounds last.
 
     ``coming`` are the requests in the order of arrival.
     """
@@ -44,10 +52,7 @@ class Timed(NamedTuple):
     prompts: Integers
     outputs: Integers
     due: Due
-    fixed: Integers
-    each: Integers
-    prompt_ns: int
-    kv_ns: int
+    pace: Pace
 
 
 def timed_of(
@@ -60,6 +65,12 @@ def timed_of(
 ) -> Timed:
     """Return requests on the clock of a model; without ``due`` no token is ever late."""
     never = np.full(len(arrivals), NEVER)
+    pace = Pace(
+        np.array([line.round_ns for line in model.lines], dtype=np.int64),
+        np.array([line.token_ns for line in model.lines], dtype=np.int64),
+        model.prompt_ns,
+        model.kv_ns,
+    )
     return Timed(
         memory,
         arrivals,
@@ -67,10 +78,7 @@ def timed_of(
         prompts,
         outputs,
         Due(never, never, never) if due is None else due,
-        np.array([line.round_ns for line in model.lines], dtype=np.int64),
-        np.array([line.token_ns for line in model.lines], dtype=np.int64),
-        model.prompt_ns,
-        model.kv_ns,
+        pace,
     )
 
 
@@ -88,12 +96,12 @@ class Line(NamedTuple):
 
 
 @compiled
-def round_length(timed: Timed, tokens: int, prompts: int, held: int) -> int:
+def round_length(pace: Pace, tokens: int, prompts: int, held: int) -> int:
     """Return how long a round lasts."""
     most = 0
-    for line in range(len(timed.fixed)):
-        most = max(most, timed.fixed[line] + timed.each[line] * tokens)
-    return int(most + timed.prompt_ns * prompts + timed.kv_ns * held)
+    for line in range(len(pace.fixed)):
+        most = max(most, pace.fixed[line] + pace.each[line] * tokens)
+    return int(most + pace.prompt_ns * prompts + pace.kv_ns * held)
 
 
 @compiled
@@ -125,7 +133,7 @@ def join(active: Integers, count: int, end: int, peak: int, request: int) -> Non
 
 @compiled
 def _delays(
-    timed: Timed,
+    pace: Pace,
     active: Integers,
     due: Integers,
     now: int,
@@ -143,8 +151,8 @@ def _delays(
     number, tokens = len(active), 0
     for place in range(number):
         tokens += active[place, 1] - active[place, 0] + now + 1
-    alone = round_length(timed, number + prompts, prompts, tokens)
-    slower, slow = later, care * round_length(timed, number, 0, tokens)
+    alone = round_length(pace, number + prompts, prompts, tokens)
+    slower, slow = later, care * round_length(pace, number, 0, tokens)
     for place in range(number):
         left, end = active[place, 0] - now - 1, due[active[place, 2]]
         if time + alone + slow * left <= end < time + first + slower * left:
@@ -171,7 +179,7 @@ def serve(
     be too slow in the current batch, or that would make others late by rounds estimated times the
     care, are passed over, up to a number of them.
     """
-    count = len(starts)
+    count, pace = len(starts), timed.pace
     hopeful, coming, waiting, attained, waits = kept.sum(), 0, 0, 0, 0
     now = time = number = base = 0  # a round that ends at t holds base + number t
     is_idle, in_time = True, True
@@ -193,8 +201,8 @@ def serve(
             left -= 1
             s, o = timed.prompts[i], timed.outputs[i]
             held = base + (number + 1) * (now + 1) + s - now
-            first = round_length(timed, number + 1 + prompts + s, prompts + s, held)
-            later = round_length(timed, number + 1, 0, held + o - 1)
+            first = round_length(pace, number + 1 + prompts + s, prompts + s, held)
+            later = round_length(pace, number + 1, 0, held + o - 1)
             rest = patience * later * (o - 1)
             is_late = time + first > timed.due.early[i] or time + first + rest > due[i]
             is_slow = rest > timed.due.rest[i]
@@ -211,13 +219,13 @@ def serve(
                     in_time
                     and care
                     and _delays(
-                        timed,
+                        pace,
                         lines.active[:number],
                         due,
                         now,
                         time,
                         first,
-                        care * round_length(timed, number + 1, 0, held),
+                        care * round_length(pace, number + 1, 0, held),
                         prompts,
                         care,
                     )
@@ -247,7 +255,7 @@ def serve(
                 time, now, is_idle = max(time, timed.arrivals[timed.coming[coming]]), now + 1, True
             continue
         rounds, passed = lines.active[0, 0] - now, 1
-        ended = time + round_length(timed, number + prompts, prompts, base + number * (now + 1))
+        ended = time + round_length(pace, number + prompts, prompts, base + number * (now + 1))
         for place in range(number):
             i = lines.active[place, 2]
             if starts[i] == now:
@@ -256,7 +264,7 @@ def serve(
         until = timed.arrivals[timed.coming[coming]] if coming < count else NEVER
         while passed < rounds and ended < until:
             passed += 1
-            ended += round_length(timed, number, 0, base + number * (now + passed))
+            ended += round_length(pace, number, 0, base + number * (now + passed))
         time, now = ended, now + passed
         while number > 0 and lines.active[0, 0] == now:
             i = lines.active[0, 2]
@@ -269,4 +277,5 @@ def serve(
             base -= lines.active[0, 1] - now
             number -= 1
             for place in range(number):
-                copy_into(lines.active[place], lines.active[place + 1], 3)
+                for entry in range(3):
+                    lines.active[place, entry] = lines.active[place + 1, entry]

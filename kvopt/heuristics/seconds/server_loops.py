@@ -173,7 +173,7 @@ def serve_until(
         settings.prompts,
     )
     arrivals, coming, lengths = timed.arrivals, timed.coming, timed.prompts
-    since, weights, kv_ns = served.since, served.weights, timed.kv_ns
+    since, weights, pace, kv_ns = served.since, served.weights, timed.pace, timed.pace.kv_ns
     spans, pieces, resumed = record
     total = len(keys)
     while counts[DONE] < total:
@@ -246,7 +246,7 @@ def serve_until(
             held += counts[PROCESSED]
         elif batch == 0:
             continue  # all were preempted
-        time = counts[TIME] + round_length(timed, batch + prompts, prompts, held)
+        time = counts[TIME] + round_length(pace, batch + prompts, prompts, held)
         now += 1
         if is_settled and counts[PARTIAL] < 0:
             last = until
@@ -254,7 +254,7 @@ def serve_until(
                 last = min(last, arrivals[coming[counts[COME]]])
             if window + 1 < len(borders):
                 last = min(last, borders[window + 1])
-            flat, free, end = round_length(timed, batch, 0, 0), counts[FREE], ends[active[0]]
+            flat, free, end = round_length(pace, batch, 0, 0), counts[FREE], ends[active[0]]
             while now < end and time < last and growing[now % block] <= free:
                 free -= growing[now % block]
                 now += 1

@@ -179,7 +179,12 @@ def fleet_sizes(
     counts, lower, upper = _columns(bands)
     named = "the best schedule is in here"
     ax.use_sticky_edges = False  # the lowest bar would touch the frame
-    ax.bar(counts, upper - lower, 2 * _HALF, lower, color=style.OPTIMUM, label=named)
+    unknown: dict[str, Any] = {
+        "facecolor": style.OPTIMUM,
+        "edgecolor": style.BOUND,
+        "hatch": "////",
+    }
+    ax.bar(counts, upper - lower, 2 * _HALF, lower, linewidth=0, label=named, **unknown)
     for ends in (lower, upper):
         ax.hlines(ends, counts - _HALF, counts + _HALF, color=style.BOUND, linewidth=1.2)
     along([], curves, ax)

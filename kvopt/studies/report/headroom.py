@@ -31,78 +31,78 @@ _SIGNS = (
 )
 
 
-def write_headroom(found: Headroom, folder: Path) -> Path:
+def write_headroom(answer: Headroom, folder: Path) -> Path:
     """Write the page into a folder beside its certificates, and return its path.
 
     Parameters
     ----------
-    found
+    answer
         The answers.
     folder
         The folder.
     """
-    instance = found.problem.instance
-    made = ENVIRONMENT.get_template("page.html").render(
+    instance = answer.problem.instance
+    page = ENVIRONMENT.get_template("page.html").render(
         kind="kvopt headroom",
         name=instance.name or "a log",
         title=None,
-        sections=dict(_sections(found)),
+        sections=dict(_sections(answer)),
         source="from a log, which is not in it: the page has no prompts",
         palette=PALETTE,
         version=__version__,
     )
-    write_atomically(folder / PAGE, made)
+    write_atomically(folder / PAGE, page)
     return folder / PAGE
 
 
-def _sections(found: Headroom) -> Iterator[tuple[str, tuple[str, str]]]:
+def _sections(answer: Headroom) -> Iterator[tuple[str, tuple[str, str]]]:
     """Yield address, title and content of each section, in the order of the questions."""
-    lines = dict(line.split(": ", 1) for line in found.lines() if ": " in line)
-    answers = [found.undecided, found.headline]
-    body = pieces.answers(filter(None, answers)) + pieces.tiles(_tiles(found)) + _bars(found)
+    lines = dict(line.split(": ", 1) for line in answer.lines() if ": " in line)
+    answers = [answer.undecided, answer.headline]
+    body = pieces.answers(filter(None, answers)) + pieces.tiles(_tiles(answer)) + _bars(answer)
     yield "today", ("How long requests wait, and how much less is possible", body)
-    said = [f"today: {lines['today']}", f"at best: {lines['at best']}", found.covered]
-    yield "possible", ("What possible covers", pieces.paragraphs(said) + _scopes(found))
-    yield "ways", ("How much of it by settings, and by predicted lengths", _ways(found))
+    texts = [f"today: {lines['today']}", f"at best: {lines['at best']}", answer.covered]
+    yield "possible", ("What possible covers", pieces.paragraphs(texts) + _scopes(answer))
+    yield "ways", ("How much of it by settings, and by predicted lengths", _ways(answer))
     body = pieces.answers([lines["machines"]])
-    if found.machines is not None and found.machines.bands:
-        body += _machines(found.machines)
+    if answer.machines is not None and answer.machines.bands:
+        body += _machines(answer.machines)
     yield "machines", ("How many machines the service level takes", body)
     yield "limits", ("What limits", pieces.answers([lines["what limits"]]))
-    yield "paste", ("To paste into an issue or a pull request", pieces.code(found.markdown()))
-    yield "certificates", ("Certificates and notes", _certificates(found))
+    yield "paste", ("To paste into an issue or a pull request", pieces.code(answer.markdown()))
+    yield "certificates", ("Certificates and notes", _certificates(answer))
 
 
-def _tiles(found: Headroom) -> list[tuple[str, str]]:
+def _tiles(answer: Headroom) -> list[tuple[str, str]]:
     """Return figures with words."""
-    low, high = found.interval(found.optimum)
-    less, most = found.gains
+    low, high = answer.interval(answer.optimum)
+    gain, ceiling = answer.gains
     rows = [
         (high, "mean latency of the best schedule known"),
         (low, "proved: no covered schedule is below"),
-        (f"{found.share(less)} to {found.share(most)}", "less than today at best"),
+        (f"{answer.share(gain)} to {answer.share(ceiling)}", "less than today at best"),
     ]
-    if found.today is not None:
-        source = "recorded" if found.is_recorded else "simulated"
-        rows.insert(0, (found.seconds(found.today.objective), f"mean latency today, {source}"))
+    if answer.today is not None:
+        source = "recorded" if answer.is_recorded else "simulated"
+        rows.insert(0, (answer.seconds(answer.today.objective), f"mean latency today, {source}"))
     return rows
 
 
-def _bars(found: Headroom) -> Markup:
+def _bars(answer: Headroom) -> Markup:
     """Draw today, simulations, the best schedule known, and the range of the optimum."""
-    mean, (upper, lower) = found.measure.mean, found.ends
-    values = [] if found.today is None else [("today", found.today.objective, PROMPT)]
-    values += [(each.words, each.run.objective, RUNNING) for each in found.variants]
+    mean, (upper, lower) = answer.measure.mean, answer.ends
+    values = [] if answer.today is None else [("today", answer.today.objective, PROMPT)]
+    values += [(variant.words, variant.run.objective, RUNNING) for variant in answer.variants]
     values += [] if upper is None else [("best schedule known", upper, GROWTH)]
     bars = [
-        Bar(name, 0.0, mean(v), found.seconds(v), float(mean(v)), colour=colour)
+        Bar(name, 0.0, mean(v), answer.seconds(v), float(mean(v)), colour=colour)
         for name, v, colour in values
     ]
     if lower is not None:
         top = None if upper is None else mean(upper)
-        said = " to ".join(found.interval(found.optimum))
+        interval = " to ".join(answer.interval(answer.optimum))
         bars.append(
-            Bar("the optimum, unknown in this range", mean(lower), top, said, is_range=True)
+            Bar("the optimum, unknown in this range", mean(lower), top, interval, is_range=True)
         )
     if not bars:
         return pieces.paragraphs(["Nothing is known yet."])
@@ -112,30 +112,30 @@ def _bars(found: Headroom) -> Markup:
     return pieces.figures([picture("Mean latency of a request", figure, name, legend=_SIGNS)])
 
 
-def _scopes(found: Headroom) -> Markup:
+def _scopes(answer: Headroom) -> Markup:
     """Return a table of the interval of each scope."""
     rows = [
-        (str(each.scope), *map(Cell, found.interval(each), reversed(each.ends)))
-        for each in found.optima
+        (str(side.scope), *map(Cell, answer.interval(side), reversed(side.ends)))
+        for side in answer.optima
     ]
     head = "schedules of the scope", "proved bound", "best schedule known"
     return pieces.table("Mean latency of the optimum, by scope", head, rows)
 
 
-def _ways(found: Headroom) -> Markup:
+def _ways(answer: Headroom) -> Markup:
     """Return a table of the simulations."""
-    today, mean = found.today, found.measure.mean
+    today, mean = answer.today, answer.measure.mean
     rows = []
-    for variant in found.variants:
+    for variant in answer.variants:
         value = variant.run.objective
         less = None if today is None else mean(today.objective - value)
-        said = (
+        saved = (
             "-"
             if less is None or today is None
             else (f"{float(less):.3f} s, {float(less / mean(today.objective)):.1%}")
         )
         options = f"vllm serve {variant.flags}"
-        rows.append((variant.words, found.seconds(value), said, options, variant.priority or "-"))
+        rows.append((variant.words, answer.seconds(value), saved, options, variant.priority or "-"))
     head = "simulated", "mean latency", "less than today", "options to paste", "priority to send"
     return pieces.cards("Simulations of this log, no proofs: they were chosen on it.", head, rows)
 
@@ -162,15 +162,17 @@ def _machines(sizes: FleetSizes) -> Markup:
     sizes.plot(ax)
     if (inside := ax.get_legend()) is not None:
         inside.remove()  # names stand below it in full
-    legend = [("optimum", "█", "the best schedule is in here"), ("capacity", "┄", "target")]
+    legend = [("bound", "▨", "the best schedule is in here"), ("capacity", "┄", "target")]
     legend += [sign(place, label) for place, label in enumerate(sizes.labels)]
     name = f"{sizes.measure.axis} by number of machines: {sizes.answer}"
     return pieces.figures([picture("By number of machines", figure, name, legend=legend)]) + body
 
 
-def _certificates(found: Headroom) -> Markup:
+def _certificates(answer: Headroom) -> Markup:
     """Return links to certificates with their hashes, the command, and notes."""
-    rows = [(pieces.link(quote(name), name, ""), value) for name, value in found.hashes.items()]
+    rows = [(pieces.link(quote(name), name, ""), value) for name, value in answer.hashes.items()]
     body = pieces.paragraphs(["kvopt verify CERTIFICATE checks a certificate, without any solver."])
     body += pieces.cards("What is proved", ("certificate", "hash of the file"), rows)
-    return body + pieces.paragraphs([f"Command: {found.command or 'kvopt.headroom'}", *found.notes])
+    return body + pieces.paragraphs(
+        [f"Command: {answer.command or 'kvopt.headroom'}", *answer.notes]
+    )
