@@ -13,6 +13,9 @@ cut into *cells*.  In each cell
 ``interference`` is the share of a request's latency, in parts of 64, that is bounded by its time
 alone and the works of others in the window of that time.  ``docs/theory/seconds.md`` proves the
 bound.
+
+With prefixes ``block_shares`` say which part of a block each of its users pays for, by weights
+that change every ``period`` cells.  They sum to at most 1, so that a block is held and read once.
 """
 
 from __future__ import annotations
@@ -23,8 +26,9 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
+from kvopt.bounds.block_shares import BlockUsers, in_periods
 from kvopt.bounds.seconds_evaluation import FULL
-from kvopt.bounds.shares import Processed
+from kvopt.bounds.shares import Processed, processed
 from kvopt.incumbent.proofs import SharedRoundsProof
 from kvopt.kernels.interruptible import machine_code
 from kvopt.kernels.magnitudes import NEVER, fits
@@ -58,8 +62,12 @@ class Columns:
         Tokens held in addition in all later ones.
     prompts
         For each row the work of the prompt beyond that of a token; the last row is interference.
+    nodes
+        For each row the work of the nodes whose first user to arrive it is.
     counts
         Weights of the latencies.
+    profile
+        Tokens for which it pays in its first round, by periods of cells.
     """
 
     arrivals: Numbers
@@ -69,7 +77,9 @@ class Columns:
     held: Numbers
     growth: Numbers
     prompts: Numbers
+    nodes: Numbers
     counts: Numbers
+    profile: Numbers
 
     @classmethod
     def of(
@@ -112,8 +122,30 @@ class Columns:
             held=prompts + 1,
             growth=grown,
             prompts=np.array([work + own for work in (*works, beside)], dtype=object),
+            nodes=np.zeros((len(rows) + 1, len(instance)), dtype=object),
             counts=_integers([request.weight for request in instance]),
+            profile=(prompts + 1)[:, None],
         )
+
+    @classmethod
+    def of_prefixes(
+        cls,
+        instance: Instance,
+        model: BatchTime,
+        rows: Sequence[Sequence[int]],
+        arrivals: Sequence[int],
+    ) -> Columns:
+        """Return the columns of an instance with prefixes, for rows that are single lines.
+
+        Whatever the scope, prompts may be processed in pieces.  A request holds all of its prompt
+        when it yields a token; its ``profile`` is still that of the whole prompt.
+        """
+        assert all(len(row) == 1 for row in rows), "nodes are computed in pieces"
+        done = processed(instance, arrivals)
+        columns = cls.of(instance, model, rows, arrivals, chunks=True, done=done)
+        tokens = _integers([sum(nodes) for nodes in done.nodes])
+        slopes = [model.lines[line].token_ns + model.prompt_ns for (line,) in rows]
+        return replace(columns, nodes=np.array([n * tokens for n in (*slopes, 0)], dtype=object))
 
     def map(self, change: Callable[[Numbers], Numbers]) -> Columns:
         """Return the columns with a function applied to all of them."""
@@ -135,10 +167,11 @@ class Shares(NamedTuple):
 
 
 class Grid(NamedTuple):
-    """The denominator of prices, and the nanoseconds of a cell: a float among floats."""
+    """Denominator of prices, nanoseconds of a cell (a float among floats), cells of a period."""
 
     unit: int
     cell: Any
+    period: int = 2**62
 
 
 @dataclass(frozen=True, eq=False)
@@ -231,7 +264,7 @@ def shared_rounds_value(
     arrivals
         In nanoseconds.
     chunks, done
-        As of `Columns.of`.
+        As of `Columns.of`; with block shares in the proof neither is read.
 
     Examples
     --------
@@ -243,21 +276,35 @@ def shared_rounds_value(
     """
     assert not chunks or all(len(row) == 1 for row in proof.rows), "a roof is of whole prompts"
     assert machines_of(instance) == 1 or not any(proof.interference), "interference is of one"
-    columns = Columns.of(instance, model, proof.rows, arrivals, chunks=chunks, done=done)
+    grid = Grid(proof.unit, proof.cell)
+    if proof.block_shares:
+        columns = Columns.of_prefixes(instance, model, proof.rows, arrivals)
+        grid = grid._replace(period=proof.period)
+        columns = replace(columns, profile=_profile(instance, proof, columns))
+    else:
+        columns = Columns.of(instance, model, proof.rows, arrivals, chunks=chunks, done=done)
     shares = Shares(*map(_integers, (proof.fixed, proof.slopes, proof.interference)))
     prices = np.array(proof.row_prices, dtype=object).reshape(len(proof.rows), -1)
     rates = Rates.of(instance, model, proof.rows, proof.by_memory)
-    grid = Grid(proof.unit, proof.cell)
     cells = priced(rates, prices, *charges(columns, shares, grid, prices.shape[1]))
     kind = np.int64 if fits(_largest(columns, cells, grid, shares)) else object
     requests, chosen = in_numbers(columns, grid.unit, shares, kind), cells.of(kind)
     answers = Answers.of(len(instance), kind)
     never = _BEYOND if kind is object else NEVER
-    quick(find_cheapest, kind)(0, len(instance), grid.cell, never, chosen, requests, answers)
+    quick(find_cheapest, kind)(0, len(instance), grid, never, chosen, requests, answers)
     beside = shares.interference * (columns.alone - columns.works(rates))
     total: int = sum(answers.values.tolist()) + grid.unit // FULL * int(beside.sum())
     total -= machines_of(instance) * grid.cell * int(cells.rows[:-1].sum())
     return -(-total // grid.unit)
+
+
+def _profile(instance: Instance, proof: SharedRoundsProof, columns: Columns) -> Numbers:
+    """Return the tokens that requests count in each period that has a cell."""
+    length = proof.cell * proof.period
+    first = [arrival // length for arrival in columns.arrivals.tolist()]
+    weights = in_periods(proof.block_shares, first, object)
+    missing = -(-len(proof.row_prices[0]) // proof.period) - weights.shape[1]
+    return BlockUsers(instance.forest).profile(np.pad(weights, ((0, 0), (0, max(0, missing)))))
 
 
 def machines_of(instance: Instance) -> int:
@@ -341,7 +388,8 @@ class Requests(NamedTuple):
     """The columns that the loops read, in one kind of numbers.
 
     Those that are not of `Columns` or `Shares`: ``whole`` is the least length of all rounds,
-    ``later`` that of all but the first, ``rates`` the price of waiting.
+    ``later`` that of all but the first, ``rates`` the price of waiting, ``lowest`` the least
+    of the profile.
     """
 
     arrivals: Numbers
@@ -349,12 +397,14 @@ class Requests(NamedTuple):
     shortest: Numbers
     whole: Numbers
     later: Numbers
-    held: Numbers
     growth: Numbers
     rates: Numbers
     fixed: Numbers
     slopes: Numbers
     prompts: Numbers
+    nodes: Numbers
+    profile: Numbers
+    lowest: Numbers
 
 
 def in_numbers(columns: Columns, unit: int, shares: Shares, kind: Any) -> Requests:
@@ -362,8 +412,8 @@ def in_numbers(columns: Columns, unit: int, shares: Shares, kind: Any) -> Reques
     rates = (FULL * columns.counts - shares.interference) * (unit // FULL)
     whole = columns.rounds * columns.shortest
     chosen = (columns.arrivals, columns.alone, columns.shortest, whole, whole - columns.shortest,
-              columns.held, columns.growth, rates, shares.fixed, shares.slopes,
-              columns.prompts)  # fmt: skip
+              columns.growth, rates, shares.fixed, shares.slopes, columns.prompts, columns.nodes,
+              columns.profile, columns.profile.min(axis=1))  # fmt: skip
     return Requests(*(np.asarray(column).astype(kind) for column in chosen))
 
 
@@ -394,7 +444,7 @@ class Answers(NamedTuple):
 def find_cheapest(
     first: int,
     last: int,
-    cell: Any,
+    grid: Grid,
     never: float,
     prices: Cells,
     requests: Requests,
@@ -407,8 +457,10 @@ def find_cheapest(
     A request that completes in a cell uses the cheapest services of all cells from its arrival up
     to this one.  Used cells are on a stack, the dearest first, which may be used in part.
     """
+    cell, period = grid.cell, grid.period
     by_round, by_token, rows = prices
-    arrivals, alone, shortest, whole, later, held, growth, rates, fixed, slopes, prompts = requests
+    (arrivals, alone, shortest, whole, later, growth, rates, fixed, slopes, prompts, nodes, profile,
+     lowest) = requests  # fmt: skip
     values, ends, limits = answers
     count = len(by_round)
     stack, sizes = np.empty_like(by_round), np.empty_like(by_round)
@@ -418,6 +470,7 @@ def find_cheapest(
         best = never + 0 * arrival if wait * 1.0 * rates[i] >= never else wait * rates[i]
         head, top, total, cost, limit = 0, 0, 0 * arrival, 0 * arrival, 0 * arrival
         token, prompt, least, is_bounded = 0 * arrival, 0 * arrival, 0 * arrival, False
+        node = 0 * arrival
         while k < count:
             begin, end = max(k * cell, arrival), (k + 1) * cell
             time = rates[i] * max(alone[i], begin - arrival)
@@ -425,7 +478,7 @@ def find_cheapest(
                 break
             # The cell joins those that are used, and what is dearer than needed leaves.
             pays = max(fixed[i] - slopes[i] * (begin - arrival), 0 * arrival)
-            price = (pays + by_round[k] + by_token[k] * held[i]) // shortest[i]
+            price = (pays + by_round[k] + by_token[k] * profile[i, k // period]) // shortest[i]
             if total < whole[i] or price < stack[head]:
                 spot = top
                 while spot > head and stack[spot - 1] < price:
@@ -440,16 +493,20 @@ def find_cheapest(
             if begin == arrival or by_token[k] < token:
                 token = by_token[k]
             if end > arrival + alone[i]:
-                # Its prompt is processed before its later rounds.
+                # Its prompt is processed before its later rounds, and so are its nodes, which
+                # may be so at another time.
                 while after <= k and after * cell < end - later[i]:
-                    work = 0 * arrival
+                    work, beside = 0 * arrival, 0 * arrival
                     for row in range(len(rows)):
                         work += rows[row, after] * prompts[row, i]
+                        beside += rows[row, after] * nodes[row, i]
                     if after * cell <= arrival or work < prompt:
                         prompt = work
+                    if after * cell <= arrival or beside < node:
+                        node = beside
                     after += 1
                 value = time + cost - (total - whole[i]) * stack[head]
-                value += growth[i] * token + prompt
+                value += growth[i] * token + prompt + node
                 if value < best:
                     best, place, limit = value, k, stack[head]
                 if not is_bounded and rates[i] > 0:
@@ -460,7 +517,7 @@ def find_cheapest(
                     for other in range(int(arrival // cell), last):
                         low = min(low, by_round[other])
                         token_low = min(token_low, by_token[other])
-                    least = (low + token_low * held[i]) // shortest[i] * whole[i]
+                    least = (low + token_low * lowest[i]) // shortest[i] * whole[i]
                     least += growth[i] * token_low
             k += 1
         values[i], ends[i], limits[i] = best, place, limit
@@ -481,7 +538,8 @@ def _largest(columns: Columns, cells: Cells, grid: Grid, shares: Shares) -> int:
     wait = grid.unit * int(columns.counts.max()) * (2 * alone + 2 * grid.cell)
     each = fixed + int(cells.token.max()) * int(columns.held.max()) + int(cells.round.max())
     service = (each // int(columns.shortest.min()) + 1) * (alone + 2 * grid.cell)
-    prompt = int((cells.rows.max(axis=1) * columns.prompts.max(axis=1)).sum())
+    works = columns.prompts.max(axis=1) + columns.nodes.max(axis=1)
+    prompt = int((cells.rows.max(axis=1) * works).sum())
     growth = int(columns.growth.max()) * int(cells.token.max())
     # A price falls while it is positive, and one cell further.
     times = (

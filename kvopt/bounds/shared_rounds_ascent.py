@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import product
 from typing import NamedTuple
 
 import numpy as np
+from msgspec import structs
 
+from kvopt.bounds.block_shares import BlockUsers
 from kvopt.bounds.fluid import machine_prices
 from kvopt.bounds.seconds import SecondsBound, Way
 from kvopt.bounds.seconds_evaluation import FULL
@@ -34,7 +37,6 @@ from kvopt.bounds.shared_rounds import (
     shared_rounds_value,
     windows,
 )
-from kvopt.bounds.shares import Processed, processed, shared_out
 from kvopt.incumbent.proofs import SharedRoundsProof
 from kvopt.kernels.budget import Budget
 from kvopt.kernels.parallel import map_ranges
@@ -76,6 +78,12 @@ _FLUID = (0.0, 0.5, 1.0)
 """First shares of the prices of the fluid."""
 _SPAN = 1.5
 """First time in which prices of rounds fall to 0, in times alone."""
+_COARSER = 4
+"""Factor of the length of cells with block shares, which need more steps."""
+_PERIODS = 192
+"""Periods in which weights of block shares may differ."""
+_WEIGHT, _LARGEST_LOG, _FASTER = 16.0, 6.0, 6.0
+"""First weight of block shares, largest logarithm of its change, and how much faster it moves."""
 _BY_MEMORY = (FULL, 32, 0)
 """Parts of what is left of fixed parts that tokens pay if active requests are limited."""
 
@@ -100,8 +108,7 @@ def shared_rounds_bound(
         The batch-time model; rounds may last longer, never less.
     scope
         Schedules to cover.  All proofs cover pauses; with ``chunks`` prompts are processed in
-        pieces.  With ``sharing`` a request holds its share of a prefix, and private tokens alone
-        are work.
+        pieces, and with ``sharing`` they may be in any case: then users count parts of a block.
     budget
         Time for the ascent; without a limit it ends when it gains little.
     threads
@@ -117,19 +124,22 @@ def shared_rounds_bound(
     """
     refuse_blocks(instance, "the bound in seconds")
     budget, scope = budget or Budget(), Scope.parse(scope)
-    arrivals, done = arrivals_ns(instance), None
-    chunks = scope.covers(Scope.CHUNKS)
-    if scope.covers(Scope.SHARING) and "prefix" in instance.extras:
-        done = processed(instance, arrivals)
-        instance = shared_out(instance, chunks=chunks)
+    arrivals = arrivals_ns(instance)
+    has_prefixes = scope.covers(Scope.SHARING) and "prefix" in instance.extras
+    chunks = has_prefixes or scope.covers(Scope.CHUNKS)
     rows = rows_of(model, chunks=chunks)
     if not len(instance) or not max(model.lines[line].round_ns for line in rows[0]):
         return None
-    ascent = _Ascent(instance, model, rows, arrivals, chunks, done, threads)
+    users = BlockUsers(instance.forest) if has_prefixes else None
+    if users:
+        columns = Columns.of_prefixes(instance, model, rows, arrivals)
+    else:
+        columns = Columns.of(instance, model, rows, arrivals, chunks=chunks)
+    ascent = _Ascent(instance, model, rows, columns, users, threads)
     best = ascent.best(budget)
     if best is None:
         return None
-    value = shared_rounds_value(instance, model, best, arrivals, chunks=chunks, done=done)
+    value = shared_rounds_value(instance, model, best, arrivals, chunks=chunks)
     return SecondsBound(value, best, ascent.is_final)
 
 
@@ -159,12 +169,15 @@ class _Point(NamedTuple):
         Share of interference.
     rows
         Prices of rows in cells.
+    weights
+        Logarithms of the weights of block shares in periods.
     """
 
     height: Floats
     span: Floats
     beside: Floats
     rows: Floats
+    weights: Floats
 
     def mixed(self, other: _Point, share: float) -> _Point:
         """Return a point between this one and another."""
@@ -180,13 +193,12 @@ class _Ascent:
         instance: Instance,
         model: BatchTime,
         rows: Sequence[tuple[int, ...]],
-        arrivals: Sequence[int],
-        chunks: bool,
-        done: Processed | None,
+        exact: Columns,
+        users: BlockUsers | None,
         threads: int,
     ) -> None:
-        exact = Columns.of(instance, model, rows, arrivals, chunks=chunks, done=done)
         self._columns, self._threads = exact.map(lambda column: column.astype(float)), threads
+        self._users = users
         self._choices = [
             Rates.of(instance, model, rows, part).map(lambda column: column.astype(float))
             for part in (_BY_MEMORY if instance.max_active is not None else (FULL,))
@@ -195,7 +207,7 @@ class _Ascent:
         self._machines = machines_of(instance)
         self._works = self._columns.works(self._rates)
         self._grid, self._fluid = self._on_grid()
-        self.is_final = False
+        self.is_final, self._interferes = False, self._machines == 1
 
     def _on_grid(self) -> tuple[Grid, Floats]:
         """Return the grid, and for each row the prices of the fluid by this row."""
@@ -210,10 +222,14 @@ class _Ascent:
         waits = [prices.mean() * times[-1] for _, times, prices in found]
         visits = max([columns.alone.sum(), *waits])
         cell = max(columns.alone.mean() / _PER_REQUEST, last / _MOST_CELLS, visits / _MOST_VISITS)
+        cell *= _COARSER if self._users else 1
         longest = math.log2(columns.counts.max() * (columns.alone.max() + cell))
         bits = int(np.clip(_LARGEST_BITS - _SPARE_BITS - longest, *_UNIT_BITS))
         grid = Grid(2**bits, float(max(1, round(cell))))
-        middles = (np.arange(int(last // grid.cell) + 1) + 0.5) * grid.cell
+        count = int(last // grid.cell) + 1
+        middles = (np.arange(count) + 0.5) * grid.cell
+        if self._users:
+            grid = grid._replace(period=-(-count // _PERIODS))
         fluid = np.zeros((len(self._rows), len(middles)))
         for row, times, prices in found:
             fluid[row] = np.interp(middles, times, prices, right=0.0)
@@ -233,6 +249,8 @@ class _Ascent:
         if start is None:
             return None
         value, point = start
+        # Block shares gain more under load, where interference only costs steps.
+        self._interferes = self._machines == 1 and (not self._users or bool(point.beside.any()))
         best, mean = start, point
         ways = [Way(column.shape, _MOMENTUM, _MEMORY) for column in point]
         earlier = value
@@ -259,7 +277,7 @@ class _Ascent:
         best: tuple[float, _Point] | None = None
         choice = self._rates
         for rates, (height, beside), share in product(self._choices, _FIRST, _FLUID):
-            beside *= self._machines == 1
+            beside *= self._interferes
             self._rates = rates
             for row in range(len(self._rows) if share else 1):
                 if budget.over():
@@ -278,8 +296,13 @@ class _Ascent:
         alike = np.ones(len(self._columns.arrivals))
         rows = np.zeros_like(self._fluid)
         rows[row] = share * self._fluid[row]
+        periods = -(-rows.shape[1] // self._grid.period) if self._users else 0
         return _Point(
-            height * (1 - beside) * alike, _SPAN * self._columns.alone, beside * alike, rows
+            height * (1 - beside) * alike,
+            _SPAN * self._columns.alone,
+            beside * alike,
+            rows,
+            np.zeros((len(alike), periods)),
         )
 
     def _shares(self, point: _Point) -> Shares:
@@ -289,16 +312,25 @@ class _Ascent:
         beside = np.rint(point.beside * FULL * columns.counts)
         return Shares(fixed, np.rint(fixed / np.maximum(point.span, 1.0)), beside)
 
+    def _weights(self, point: _Point) -> Floats:
+        """Return the weights of block shares in whole numbers, 0 before a request arrives."""
+        weights = np.rint(_WEIGHT * np.exp(point.weights))
+        length = self._grid.cell * self._grid.period
+        there = np.arange(weights.shape[1]) >= (self._columns.arrivals // length)[:, None]
+        return np.where(there, np.maximum(weights, 1.0), 0.0)
+
     def _value(self, point: _Point) -> float:
         """Return the bound at a point, and keep what requests pay there."""
         columns, grid, shares = self._columns, self._grid, self._shares(point)
         prices = np.rint(point.rows * self._grid.unit)
         cells = priced(self._rates, prices, *charges(columns, shares, grid, prices.shape[1]))
+        if self._users:
+            columns = replace(columns, profile=self._users.profile(self._weights(point)))
         requests = in_numbers(columns, grid.unit, shares, float)
         answers = Answers.of(len(columns.arrivals), float)
         search = quick(find_cheapest, float)
         map_ranges(
-            lambda first, last: search(first, last, grid.cell, _NEVER, cells, requests, answers),
+            lambda first, last: search(first, last, grid, _NEVER, cells, requests, answers),
             len(answers.values),
             self._threads,
         )
@@ -335,25 +367,27 @@ class _Ascent:
             -scale * point.height * by_slope / span,  # of its logarithm
             columns.counts * (columns.alone - self._works + met[last] - met[first] - waits),
             rows,
+            self._users.slope(self._weights(point), used.reads) if self._users else point.weights,
         )
 
     def _used(self) -> _Used:
         """Return what all requests use."""
         at, count = self._at, len(self._columns.arrivals)
         by_fixed, by_slope = np.zeros((2, count))
+        reads = np.zeros_like(at.requests.profile)
 
         def of_range(first: int, last: int) -> _Used:
             rounds, tokens = np.zeros((2, len(at.cells.round)))
-            used = _Used(rounds, tokens, np.zeros_like(at.cells.rows), by_fixed, by_slope)
+            used = _Used(rounds, tokens, np.zeros_like(at.cells.rows), by_fixed, by_slope, reads)
             add = quick(add_services, float)
-            add(first, last, self._grid.cell, at.cells, at.requests, at.answers, used)
+            add(first, last, self._grid, at.cells, at.requests, at.answers, used)
             return used
 
         parts = map_ranges(of_range, count, self._threads)
         rounds, tokens, prompts = (
             np.sum(column, axis=0) for column in zip(*(part[:3] for part in parts), strict=True)
         )
-        return _Used(rounds, tokens, prompts, by_fixed, by_slope)
+        return _Used(rounds, tokens, prompts, by_fixed, by_slope, reads)
 
     def _spent(self, dear: Floats) -> tuple[Floats, Floats]:
         """Return what prices of rounds cost by their height and by their slope: sums over cells."""
@@ -369,10 +403,10 @@ class _Ascent:
 
     def _moved(self, point: _Point, slope: _Point, ways: Sequence[Way], step: float) -> _Point:
         """Return the next point."""
-        height, span, beside, rows = (
+        height, span, beside, rows, weights = (
             way.after(column) for way, column in zip(ways, slope, strict=True)
         )
-        if self._machines > 1:
+        if not self._interferes:
             beside = 0 * beside
         scale = 1 + self._fluid.max(axis=0)
         return _Point(
@@ -380,6 +414,7 @@ class _Ascent:
             np.maximum(point.span * (1 + 1.6 * step * span), 1.0),
             np.clip(point.beside + step * beside, 0.0, 1.0),
             np.maximum(point.rows + step * scale * rows, 0.0),
+            np.clip(point.weights + _FASTER * step * weights, -_LARGEST_LOG, _LARGEST_LOG),
         )
 
     def _proof(self, point: _Point) -> SharedRoundsProof:
@@ -387,7 +422,13 @@ class _Ascent:
         fixed, slopes, beside = (tuple(map(int, column)) for column in self._shares(point))
         prices = tuple(tuple(map(int, row)) for row in np.rint(point.rows * self._grid.unit))
         part, unit, cell = self._rates.by_memory, self._grid.unit, int(self._grid.cell)
-        return SharedRoundsProof(self._rows, unit, cell, fixed, slopes, beside, prices, part)
+        proof = SharedRoundsProof(self._rows, unit, cell, fixed, slopes, beside, prices, part)
+        if not self._users:
+            return proof
+        first = (self._columns.arrivals // (cell * self._grid.period)).astype(int)
+        rows = (row[start:] for row, start in zip(self._weights(point), first, strict=True))
+        weights = tuple(tuple(map(int, row)) for row in rows)
+        return structs.replace(proof, block_shares=weights, period=self._grid.period)
 
 
 class _At(NamedTuple):
@@ -411,6 +452,8 @@ class _Used(NamedTuple):
         Work of prompts by each row in each cell.
     by_fixed, by_slope
         How the cost of each request changes with its prices of rounds.
+    reads
+        What each request pays for a token of its profile in each period.
     """
 
     rounds: Floats
@@ -418,12 +461,13 @@ class _Used(NamedTuple):
     prompts: Floats
     by_fixed: Floats
     by_slope: Floats
+    reads: Floats
 
 
 def add_services(
     first: int,
     last: int,
-    cell: float,
+    grid: Grid,
     prices: Cells,
     requests: Requests,
     answers: Answers,
@@ -431,9 +475,11 @@ def add_services(
 ) -> None:
     """Add what some requests use at the costs of `find_cheapest`."""
     by_round, by_token, rows = prices
-    arrivals, _, shortest, whole, later, held, growth, _, fixed, slopes, prompts = requests
+    (arrivals, _, shortest, whole, later, growth, _, fixed, slopes, prompts, nodes, profile,
+     _) = requests  # fmt: skip
     _, ends, limits = answers
-    rounds, tokens, works, by_fixed, by_slope = used
+    cell, period = grid.cell, grid.period
+    rounds, tokens, works, by_fixed, by_slope, reads = used
     costs = np.empty(len(by_round))
     for i in range(first, last):
         arrival, place = arrivals[i], ends[i]
@@ -442,10 +488,11 @@ def add_services(
         begin = int(arrival // cell)
         cheap, full, ties = begin, 0.0, 0.0
         prompt, least = begin, -1.0
+        node, least_node = begin, -1.0
         for k in range(begin, place + 1):
             since = max(k * cell - arrival, 0.0)
             pays = max(fixed[i] - slopes[i] * since, 0.0)
-            costs[k] = (pays + by_round[k] + by_token[k] * held[i]) // shortest[i]
+            costs[k] = (pays + by_round[k] + by_token[k] * profile[i, k // period]) // shortest[i]
             size = (k + 1) * cell - arrival - since
             if costs[k] < limits[i]:
                 full += size
@@ -454,14 +501,18 @@ def add_services(
             if by_token[k] < by_token[cheap]:
                 cheap = k
             if k * cell < (place + 1) * cell - later[i]:
-                work = 0.0
+                work, beside = 0.0, 0.0
                 for row in range(len(rows)):
                     work += rows[row, k] * prompts[row, i]
+                    beside += rows[row, k] * nodes[row, i]
                 if least < 0.0 or work < least:
                     least, prompt = work, k
+                if least_node < 0.0 or beside < least_node:
+                    least_node, node = beside, k
         tokens[cheap] += growth[i]
         for row in range(len(rows)):
             works[row, prompt] += prompts[row, i]
+            works[row, node] += nodes[row, i]
         # Cells of the last price are used in part, all of them alike.
         part = (whole[i] - full) / ties
         for k in range(begin, place + 1):
@@ -472,7 +523,8 @@ def add_services(
             if costs[k] == limits[i]:
                 number *= part
             rounds[k] += number
-            tokens[k] += number * held[i]
+            tokens[k] += number * profile[i, k // period]
+            reads[i, k // period] += number * by_token[k]
             if fixed[i] > slopes[i] * since:
                 by_fixed[i] += number
                 by_slope[i] -= number * since

@@ -158,7 +158,9 @@ class OfSharedRounds:
         whole = columns.rounds * columns.shortest
         begins, early, ends = np.array([window.begins, window.early, window.ends], dtype=float)
         windows = Windows(begins, early, ends, whole, whole - columns.shortest, np.ones(count))
-        works = Works(fixed, columns.shortest, columns.held, columns.growth, columns.prompts)
+        works = Works(
+            fixed, columns.shortest, columns.profile[:, 0].copy(), columns.growth, columns.prompts
+        )
         costs, paid = np.zeros((2, count))
         rounds, tokens = np.zeros((2, window.count))
         used = Used(rounds, tokens, np.zeros_like(cells.rows), paid)
@@ -222,7 +224,7 @@ class OfSharedRounds:
         )
         for i, (begin, early, end) in enumerate(times):
             first, last = min(begin // width, window.count), min(-(-end // width), window.count)
-            held, shortest, sizes = columns.held[i], columns.shortest[i], []
+            held, shortest, sizes = columns.profile[i, 0], columns.shortest[i], []
             for cell in range(first, last):
                 price = (fixed[i] + by_round[cell] + by_token[cell] * held) // shortest
                 since, until = max(begin, cell * width), min(end, (cell + 1) * width)

@@ -288,6 +288,11 @@ class SharedRoundsProof(
         in addition.
     by_memory
         As of `SharesProof`.
+    block_shares
+        With prefixes a weight of each request in each period from that of its arrival on; users
+        count their part of a block by these.  Without them requests hold constant shares.
+    period
+        Cells of a period.
     """
 
     rows: tuple[tuple[int, ...], ...]
@@ -298,6 +303,8 @@ class SharedRoundsProof(
     interference: tuple[int, ...]
     row_prices: tuple[tuple[int, ...], ...]
     by_memory: int = 64
+    block_shares: tuple[tuple[int, ...], ...] = ()
+    period: int = 0
 
 
 Proof = (

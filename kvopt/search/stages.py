@@ -226,7 +226,7 @@ def _offer_in_seconds(
     bound = method(problem.instance, model, scope=problem.scope, budget=budget)
     if bound is None:
         return not budget.over()
-    if "prefix" in problem.instance.extras:
+    if "prefix" in problem.instance.extras and not getattr(bound.proof, "block_shares", ()):
         names = (*names, "shares")
     search.offer_checked(bound.value_ns, name, bound.proof, names)
     return bound.is_final

@@ -20,12 +20,13 @@ from kvopt.show.summary import counted
 from kvopt.simulate.fleets import route, share
 from kvopt.simulate.policies.base import Policy
 from kvopt.simulate.policies.registry import policy as policy_from
-from kvopt.simulate.policies.servers import PausingPolicy, ServerPolicy, Sglang
+from kvopt.simulate.policies.servers import LeastWork, PausingPolicy, ServerPolicy, Sglang
 from kvopt.simulate.routers.base import ArrivalRouter, Router
 from kvopt.simulate.routers.registry import router as router_from
 from kvopt.simulate.server import Server, VllmServer
 from kvopt.simulate.sglang import SglangServer
 from kvopt.simulate.simulator import Simulation, Worker, Workload
+from kvopt.simulate.work_server import WorkServer
 from kvopt.timetable.runs import PolicyRun
 from kvopt.timetable.schedule import Schedule
 from kvopt.timetable.schedule_files import read_schedule
@@ -94,6 +95,8 @@ def run(
     kind: type[Any] = Simulation
     if isinstance(scheduler, Sglang):
         kind = SglangServer
+    elif isinstance(scheduler, LeastWork):
+        kind = WorkServer
     elif isinstance(scheduler, ServerPolicy):
         kind = VllmServer
     padding = 0

@@ -285,6 +285,10 @@ class VllmServer(Server):
     def _join(self, i: int) -> None:
         heapq.heappush(self._waiting, self._rank[i])
 
+    def _pop(self) -> None:
+        """Take the first of the line from it."""
+        heapq.heappop(self._waiting)
+
     def _known(self, i: int, work: Work, tokens: int) -> tuple[int, int]:
         if i in self._done:
             return (peak := self.instance.requests[i].peak), peak
@@ -372,7 +376,7 @@ class VllmServer(Server):
             watermark = self._watermark if self._running else 0
             if self._blocks(before + 1) - shared + watermark > self._free:
                 return
-            heapq.heappop(self._waiting)
+            self._pop()
             tokens = min(before + 1 - cached, budget)
             budget -= tokens
             self._free -= self._blocks(cached + tokens) - shared

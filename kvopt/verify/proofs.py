@@ -66,6 +66,7 @@ def value_of_proof(
 def missing(problem: Problem, proof: Proof) -> list[str]:
     """Return the relaxations that lead from a problem to one that a proof knows."""
     covered = _KNOWN.get("prefixes" if "prefixes" in resources_of(proof) else proof["kind"], ())
+    covered = (*covered, *["shares"] * bool(proof.get("block_shares")))
     used = {
         "tokens": problem.block > 1,
         "shares": bool(problem.paths),

@@ -56,6 +56,7 @@ _PARTS = (
 _SHARED = {
     "kind": "shared-rounds", "rows": [[int]], "unit": int, "cell": int, "fixed": [int],
     "slopes": [int], "interference": [int], "row_prices": [[int]], "by_memory?": int,
+    "block_shares?": [[int]], "period?": int,
 }  # fmt: skip
 _PROOFS = (
     *_PARTS,

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator
 from heapq import heappop, heappush
 from itertools import accumulate
+from operator import mul
 from typing import Any
 
-from kvopt.verify.problem import Clock, Problem
+from kvopt.verify.problem import Clock, Problem, surely_processed
 from kvopt.verify.work import Invalid, Prepared, Work, paired, refuse
 
 
@@ -39,15 +41,22 @@ def by_shared_rounds(problem: Problem, proof: dict[str, Any], work: Work) -> Pre
     *Pieces.*  With prompts in pieces a row is one line, so that works are linear; and in
     interference a token of a prompt counts f(1) - f(0).
 
-    *Prefixes.*  Requests hold shares of prefixes, and process private tokens alone.  A node may be
-    processed at another time than the prompt of its first user: one minimum over both is no bound.
+    *Prefixes.*  Requests hold shares of prefixes, and process private tokens alone.  With
+    ``block_shares`` they hold all of their prompts, and those that yield a token in a round hold at
+    least their private tokens and a part of each block: the users that have arrived have weights,
+    constant over ``period`` cells, and such a part is that of its weight in their sum.  Each node
+    is processed after its first user arrives, and before this user has a token, if in pieces: rows
+    are then single lines.  It may be processed at another time than the prompt of that user, so
+    each has a minimum of its own.
 
     Times are cut into cells with constant prices.  p_i is ``fixed`` at the arrival and ``slopes``
     less in each nanosecond, taken at the begin of a cell.  The first row is raised until prices of
     rounds are paid; what is left of the fixed parts goes to tokens and active requests.
     """
     assert problem.clock is not None, "shared rounds are of a clock in seconds"
+    weights = proof.get("block_shares", [])
     steps = 200 * len(problem.requests) + 40 * sum(map(len, proof["row_prices"]))
+    steps += 8 * sum(len(row) * len(path) for row, path in zip(weights, problem.paths))
     return steps, lambda: (_Bound(problem, problem.clock, proof).value(work), "shared rounds")
 
 
@@ -63,10 +72,40 @@ class _Bound:
         self.beside = proof["interference"]
         self.first = min((request.arrival for request in problem.requests), default=0)
         self.fresh = list(problem.fresh or [request.prompt for request in problem.requests])
+        self.nodes, self.period = [0] * len(problem.requests), 1 << 62
+        self.held = [[request.prompt + 1] for request in problem.requests]
         self._check(proof.get("by_memory", 64))
         self.length = len(self.prices[0])
         self.most = clock.line(1) - clock.line(0)
+        self.in_pieces = problem.chunks or bool(proof.get("block_shares"))
+        if proof.get("block_shares"):
+            self._share(proof["block_shares"], proof.get("period", 0))
         self._price(proof.get("by_memory", 64))
+
+    def _share(self, weights: list[list[int]], period: int) -> None:
+        """Compute the tokens that requests count in each period of cells."""
+        problem, length = self.problem, period * self.cell
+        if not problem.paths or len(weights) != len(problem.requests) or period < 1:
+            raise Invalid("lower: block shares need prefixes, a period and weights of each request")
+        refuse(min(map(min, filter(None, weights)), default=0) < 0, "lower: a weight is negative")
+        refuse(any(len(row) > 1 for row in self.rows), "lower: block shares need rows of one line")
+        fresh, firsts = surely_processed(problem)
+        self.fresh, self.nodes, self.period = list(fresh), list(map(sum, firsts)), period
+        count = -(-self.length // period)
+        begins = [(request.arrival - self.first) // length for request in problem.requests]
+        sums: dict[int, list[int]] = defaultdict(lambda: [0] * count)
+        for begin, row, path in paired(begins, weights, problem.paths):
+            for v in path:
+                for place, weight in enumerate(row[: max(0, count - begin)], begin):
+                    sums[v][place] += weight
+        self.held = []
+        for request, begin, row, path in paired(problem.requests, begins, weights, problem.paths):
+            private = request.prompt - sum(problem.nodes[v] for v in path)
+            self.held.append([private + 1] * count)
+            for v in path:
+                for place, weight in enumerate(row[: max(0, count - begin)], begin):
+                    if weight:
+                        self.held[-1][place] += problem.nodes[v] * weight // sums[v][place]
 
     def _check(self, by_memory: int) -> None:
         """Refuse what is no proof of this problem."""
@@ -158,7 +197,7 @@ class _Bound:
         """Return the work of a prompt beyond that of a token, by each row, then in interference."""
         clock, fresh = self.clock, self.fresh[i]
         works = [clock.line(fresh + 1, row) - clock.line(1, row) for row in self.rows]
-        if self.problem.chunks:
+        if self.in_pieces:
             works.append(self.most * fresh)
         else:
             works.append(clock.line(fresh + 1) - clock.line(1))
@@ -188,6 +227,7 @@ class _Bound:
             self.problem.requests[i].output,
         )
         held = self.problem.requests[i].prompt + 1
+        profile, period, nodes = self.held[i], self.period, self.nodes[i]
         growth, waiting = output * (output - 1) // 2, (64 * self.counts[i] - self.beside[i])
         waiting *= self.unit // 64
         shortest = self.clock.line(1) + self.clock.kv * held
@@ -197,14 +237,15 @@ class _Bound:
         a_round, a_token = self.a_round, self.a_token
         used: list[tuple[int, int]] = []
         time = cost = 0
-        cheapest_token = cheapest_prompt = -1
+        cheapest_token = cheapest_prompt = cheapest_node = -1
         next_prompt = begin
         for k in range(begin, self.length):
             since = max(k * cell - arrival, 0)
             wait = waiting * max(alone, since)
             if wait >= best:
                 break
-            price = max(fixed - slope * since, 0) + a_round[k] + a_token[k] * held
+            price = max(fixed - slope * since, 0) + a_round[k]
+            price += a_token[k] * profile[k // period]
             price //= shortest
             end = (k + 1) * cell - arrival
             size = end - since
@@ -223,13 +264,23 @@ class _Bound:
                 paid = self._prompt_cost(next_prompt, prompts)
                 if cheapest_prompt < 0 or paid < cheapest_prompt:
                     cheapest_prompt = paid
+                paid = self._node_cost(next_prompt, nodes)
+                if cheapest_node < 0 or paid < cheapest_node:
+                    cheapest_node = paid
                 next_prompt += 1
             value = wait + cost + (time - needed) * used[0][0]
-            best = min(best, value + growth * cheapest_token + cheapest_prompt)
+            value += growth * cheapest_token + cheapest_prompt + cheapest_node
+            best = min(best, value)
         else:
             k = self.length
         work.spend(30 * max(k - begin, 1))
         return int(best)
+
+    def _node_cost(self, k: int, tokens: int) -> int:
+        """Return what tokens of nodes cost in a cell."""
+        prices = (self.first_row[k], *(row[k] for row in self.prices[1:]))
+        each = (self.clock.lines[line][1] + self.clock.prompt for (line,) in self.rows)
+        return sum(map(mul, prices, each)) * tokens if tokens else 0
 
     def _prompt_cost(self, k: int, prompts: list[int]) -> int:
         """Return what a prompt costs in a cell."""
@@ -249,7 +300,8 @@ class Attaining(_Bound):
     def __init__(
         self, problem: Problem, clock: Clock, proof: dict[str, Any], dues: list[tuple[float, float]]
     ) -> None:
-        refuse(proof["slopes"] or proof["interference"], "slo: a ceiling has no such prices")
+        beside = {"slopes", "interference", "block_shares", "period"}
+        refuse(any(proof.get(name) for name in beside), "slo: a ceiling has no such prices")
         none = [0] * len(problem.requests)
         self.dues = dues
         super().__init__(problem, clock, {**proof, "slopes": none, "interference": none})

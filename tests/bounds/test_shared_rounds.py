@@ -125,6 +125,44 @@ def test_whatever_proves_it_a_bound_is_below_the_optimum_and_verified() -> None:
     assert tight > many(3)
 
 
+def with_block_shares(
+    source: random.Random, instance: Instance, proof: SharedRoundsProof
+) -> SharedRoundsProof:
+    """Return a proof with any weights of the users of blocks."""
+    period, weights = source.randint(1, 4), list[tuple[int, ...]]()
+    for _ in instance:
+        count = source.choice((1, 3, 30))
+        weights.append(tuple(source.choice((0, 1, 1, 5, 40)) for _ in range(count)))
+    return structs.replace(proof, block_shares=tuple(weights), period=period)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("scope", ["sharing", "sharing+pauses", "sharing+pauses+chunks"])
+def test_users_of_a_block_share_it_over_time(scope: str) -> None:
+    source, bounds, tight = random.Random(17), 0, 0
+    for seed in range(many(12)):
+        instance, server, rows = drawn_in_seconds(seed, 3)
+        if "prefix" not in instance.extras:
+            continue
+        model, arrivals = batch_time(server), arrivals_ns(instance)
+        plain = scope.removeprefix("sharing").lstrip("+") or "runs"
+        best = least(instance, server, rows, scope=plain)
+        empty = Certificate(instance, None, None, scope=Scope(scope), clock=Seconds(model))
+        problem = in_file(json.loads(certificate_text(empty))).within(scope)
+        found = shared_rounds_bound(instance, model, scope=scope)
+        drawn = (random_proof(source, server, instance, chunks=True) for _ in range(9))
+        proofs = [with_block_shares(source, instance, proof) for proof in drawn]
+        for proof in [*proofs, *([found.proof] if found else [])]:
+            assert isinstance(proof, SharedRoundsProof)
+            value = shared_rounds_value(instance, model, proof, arrivals, chunks=True)
+            written = json.loads(json.dumps(proof_to_json(proof)))
+            assert value_of_proof(problem, written, Work())[0] == value <= best, seed
+            bounds += value > best / 2
+        tight += bool(found and found.value_ns > 0.6 * best)
+    assert bounds > many(2)
+    assert tight > many(1)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("scope", ["sharing", "sharing+pauses+chunks"])
 def test_with_prefixes_private_tokens_count(scope: str) -> None:
@@ -139,10 +177,9 @@ def test_with_prefixes_private_tokens_count(scope: str) -> None:
         if "prefix" not in instance.extras:
             continue
         problem = in_file(json.loads(certificate_text(empty))).within(scope)
-        found, arrivals = shared_rounds_bound(instance, model, scope=scope), arrivals_ns(instance)
-        proofs = [random_proof(source, server, instance, chunks) for _ in range(9)]
-        for proof in [*proofs, *([found.proof] if found else [])]:
-            assert isinstance(proof, SharedRoundsProof)
+        arrivals = arrivals_ns(instance)
+        for _ in range(9):
+            proof = random_proof(source, server, instance, chunks)
             value = shared_rounds_value(
                 shared_out(instance, chunks=chunks), model, proof, arrivals, chunks=chunks,
                 done=processed(instance, arrivals),

@@ -142,6 +142,12 @@ def shared_rounds(content: Content, source: random.Random) -> Content:
         proof["rows"][0] = lines
     if "max_active" in content["instance"] and source.random() < 0.5:
         proof["by_memory"] = source.choice((0, 20, 48))
+    if "sharing" in content["scope"] and source.random() < 0.7:
+        proof["rows"][0] = lines[:1]
+        proof["block_shares"] = [
+            [source.choice((0, 1, 1, 9)) for _ in range(source.choice((1, 4, 30)))] for _ in rows
+        ]
+        proof["period"] = source.randint(1, 3)
     return proof
 
 

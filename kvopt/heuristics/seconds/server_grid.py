@@ -70,12 +70,15 @@ class Grid:
         First budgets to try.
     block
         Tokens of a block.
+    orders
+        Orders of the line.
     """
 
     chunked: bool
     largest: int
     budgets: tuple[int, ...]
     block: int
+    orders: tuple[str, ...]
 
     @classmethod
     def of(cls, instance: Instance, model: BatchTime, *, chunked: bool) -> Grid:
@@ -84,11 +87,12 @@ class Grid:
         budgets = tuple(sorted({*_BUDGETS, *_crossings(model)}))
         if not chunked:
             budgets = largest, max(largest, _BUDGETS[-1])
-        return cls(chunked, largest, budgets, instance.block_size)
+        orders = (*ORDERS, "work") if "prefix" in instance.extras else ORDERS
+        return cls(chunked, largest, budgets, instance.block_size, orders)
 
     def points(self) -> list[ServerSetting]:
         """Return the points of the coarse grid."""
-        rows = product(ORDERS, self.budgets, _CAPS, _PROMPTS)
+        rows = product(self.orders, self.budgets, _CAPS, _PROMPTS)
         return [
             *dict.fromkeys(
                 self.allowed(ServerSetting(*row, self.chunked, self.block)) for row in rows
@@ -111,7 +115,7 @@ class Grid:
             yield self.allowed(replace(setting, cap=round(setting.cap * factor)))
         for prompts in (None, 1, 2, 3):
             yield replace(setting, prompts=prompts)
-        for order in ORDERS:
+        for order in self.orders:
             yield replace(setting, by=order)
 
 

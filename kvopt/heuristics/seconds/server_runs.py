@@ -27,7 +27,7 @@ from kvopt.problem.arrays import Integers, columns_of
 from kvopt.problem.clocks import Seconds, arrivals_ns
 from kvopt.problem.instance import Instance
 from kvopt.simulate.policies.registry import policy
-from kvopt.simulate.policies.servers import ServerPolicy, VllmPriority
+from kvopt.simulate.policies.servers import LeastWork, ServerPolicy, VllmPriority
 from kvopt.timetable.work import Chunks
 
 UNLIMITED = 2**31
@@ -45,7 +45,7 @@ class ServerSetting:
     Parameters
     ----------
     by
-        Order of the line: ``arrival``, or as of `VllmPriority`.
+        Order of the line: ``arrival``, ``work`` as of `LeastWork`, or as of `VllmPriority`.
     budget, cap
         Most tokens of a round, and requests at once.
     prompts
@@ -68,7 +68,8 @@ class ServerSetting:
         """Return the settings of a policy."""
         server = policy(text)
         assert isinstance(server, ServerPolicy)
-        by = server.by if isinstance(server, VllmPriority) else "arrival"
+        by: str = server.by if isinstance(server, VllmPriority) else "arrival"
+        by = "work" if isinstance(server, LeastWork) else by
         limits = server.budget, server.max_seqs, server.prompts, server.chunked, server.block
         return cls(by, *limits)
 
@@ -78,13 +79,13 @@ class ServerSetting:
         limits = f"block={self.block},budget={self.budget},max_seqs={self.cap}"
         limits += "" if self.prompts is None else f",prompts={self.prompts}"
         limits += "" if self.chunked else ",chunked=0"
-        name = "vllm-fcfs:" if self.by == "arrival" else f"vllm-priority:by={self.by},"
-        return name + limits
+        names = {"arrival": "vllm-fcfs:", "work": "least-work:keeps=next,"}
+        return names.get(self.by, f"vllm-priority:by={self.by},") + limits
 
     @property
     def flags(self) -> str | None:
         """Options of ``vllm serve`` for these limits, None if it has none."""
-        if self.prompts is not None:
+        if self.prompts is not None or self.by == "work":
             return None
         order = "fcfs" if self.by == "arrival" else "priority"
         flags = f"--max-num-batched-tokens {self.budget} --max-num-seqs {self.cap}"

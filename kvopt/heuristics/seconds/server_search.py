@@ -39,7 +39,12 @@ from kvopt.problem.scopes import Scope
 from kvopt.timetable.runs import PolicyRun
 from kvopt.timetable.work import Chunks
 
-_FIRST = ServerSetting("total", 1024, 512, 1), ServerSetting("prompt", 1024, 512)
+_FIRST = (
+    ServerSetting("work", 512, 512),
+    ServerSetting("work", 1024, 512),
+    ServerSetting("total", 1024, 512, 1),
+    ServerSetting("prompt", 1024, 512),
+)
 """Settings with which the simulator begins."""
 _BEHIND_ROUTERS = 4
 """Settings of each class that the simulator runs."""

@@ -38,7 +38,7 @@ _BUILT_IN = {
     "intervals": ("a-max", "a-min", "a-l", "a-switch"),
     "sorted_f": ("sorted-f", "sorted-f-a-min"),
     "lp_order": ("sorted-lp", "lp-swap"),
-    "servers": ("vllm-fcfs", "vllm-priority", "sglang"),
+    "servers": ("vllm-fcfs", "vllm-priority", "least-work", "sglang"),
 }
 """Modules with the policies that they register."""
 POLICIES: Registry[type[Policy]] = Registry(

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from operator import add
-from typing import Literal
+from typing import ClassVar, Literal
 
 from kvopt.errors import InvalidInput
 from kvopt.problem.instance import Instance
@@ -179,6 +179,33 @@ class VllmPriority(ServerPolicy):
             return beliefs.output
         measure = add if self.by == "total" else volume_of
         return list(map(measure, prompts, beliefs.output))
+
+
+@register
+@dataclass
+class LeastWork(ServerPolicy):
+    """Admit first what takes the machine for the least time, given what is cached.
+
+    Counted are the prompt tokens that are not cached, and what the request reads and holds in the
+    rounds to come, without blocks that others use.  If blocks run out the largest volume pauses.
+
+    Parameters
+    ----------
+    keeps
+        Which unused tokens stay in the cache: the ``recent`` ones, as in vLLM, or those that are
+        used ``next``, which only hindsight knows.
+    """
+
+    name = "least-work"
+    source = "-"
+    presets: ClassVar[dict[str, dict[str, str]]] = {}
+
+    keeps: Literal["recent", "next"] = "recent"
+
+    def priorities(self, instance: Instance) -> Sequence[int]:
+        """Return the volumes."""
+        prompts = (request.prompt for request in instance)
+        return list(map(volume_of, prompts, self.prediction_model().beliefs(instance).output))
 
 
 def _carried(instance: Instance) -> list[int]:
