@@ -286,7 +286,7 @@ def shared_rounds_value(
     shares = Shares(*map(_integers, (proof.fixed, proof.slopes, proof.interference)))
     prices = np.array(proof.row_prices, dtype=object).reshape(len(proof.rows), -1)
     rates = Rates.of(instance, model, proof.rows, proof.by_memory)
-    cells = priced(rates, columns, grid, shares, prices)
+    cells = priced(rates, prices, *charges(columns, shares, grid, prices.shape[1]))
     kind = np.int64 if fits(_largest(columns, cells, grid, shares)) else object
     requests, chosen = in_numbers(columns, grid.unit, shares, kind), cells.of(kind)
     answers = Answers.of(len(instance), kind)
@@ -312,15 +312,19 @@ def machines_of(instance: Instance) -> int:
     return min(instance.workers, max(1, len(instance)))
 
 
-def priced(rates: Rates, columns: Columns, grid: Grid, shares: Shares, prices: Numbers) -> Cells:
+def charges(columns: Columns, shares: Shares, grid: Grid, count: int) -> tuple[Numbers, Numbers]:
+    """Return what all requests pay for a round in each cell, and for interference."""
+    needed = payments(columns.arrivals, shares, grid, count)
+    return needed, _beside(columns, shares, grid, count)
+
+
+def priced(rates: Rates, prices: Numbers, needed: Numbers, beside: Numbers) -> Cells:
     """Return the prices of all cells, in integers or in floats.
 
-    The first row is raised to what rounds pay; what is left of fixed parts is paid by tokens, or by
-    active requests if they are limited.
+    The first row is raised to the ``needed`` payments of rounds; what is left of fixed parts is
+    paid by tokens, or by active requests if they are limited.
     """
-    count = prices.shape[1]
-    needed = payments(columns.arrivals, shares, grid, count)
-    rows = np.concatenate([prices, _beside(columns, shares, grid, count)[None]])
+    rows = np.concatenate([prices, beside[None]])
     paid = 0 * needed
     for fixed, row in zip(rates.fixed[1:-1], prices[1:], strict=True):
         paid = paid + fixed * row
