@@ -37,8 +37,32 @@ FILES = {
 @cache
 def trace(data: Path, name: str) -> Instance:
     """Return what fits of a trace: ``conv`` and ``code`` of Azure, ``mooncake``, ``arxiv``."""
+    return _imported(data, name, MEMORY)
+
+
+@cache
+def _imported(data: Path, name: str, memory: int) -> Instance:
+    """Return what fits of a trace."""
     file, format_ = FILES[name]
-    return import_trace(data / file, format_, MEMORY, round_ms=ROUND_MS)
+    return import_trace(data / file, format_, memory, round_ms=ROUND_MS)
+
+
+def superposed(
+    data: Path, name: str, memory: int, copies: int, begin: int, seconds: int
+) -> Instance:
+    """Return the requests in a part of a trace that is the sum of shifted copies of itself.
+
+    The copies begin evenly over its time, and go on at its begin after the end.
+    """
+    requests = _imported(data, name, memory)
+    span = math.ceil(max(r.arrival_seconds or 0.0 for r in requests)) + 1
+    moved = [
+        (round(((r.arrival_seconds or 0.0) + copy * span / copies) % span - begin, 6), r)
+        for copy in range(copies)
+        for r in requests
+    ]
+    inside = sorted((pair for pair in moved if 0 <= pair[0] < seconds), key=lambda pair: pair[0])
+    return Instance(memory, [replace(r, arrival=0, arrival_seconds=a, id=None) for a, r in inside])
 
 
 def of_case(data: Path, case: str) -> Instance:

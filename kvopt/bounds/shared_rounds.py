@@ -310,7 +310,7 @@ def shared_rounds_value(
         added, left = charged.value // FINE, np.empty_like(grown)
         left[queue.order] = charged.left
     shares = Shares(_integers(proof.fixed), _integers(proof.slopes), interference, grown, left)
-    cells = priced(rates, columns, grid, shares, prices)
+    cells = priced(rates, prices, *charges(columns, shares, grid, prices.shape[1]))
     kind = np.int64 if fits(_largest(columns, cells, grid, shares)) else object
     requests, chosen = in_numbers(columns, grid.unit, shares, kind), cells.of(kind)
     answers = Answers.of(len(instance), kind)
@@ -348,16 +348,19 @@ def machines_of(instance: Instance) -> int:
     return min(instance.workers, max(1, len(instance)))
 
 
-def priced(rates: Rates, columns: Columns, grid: Grid, shares: Shares, prices: Numbers) -> Cells:
-    """Return the prices of all cells, in integers or in floats.
-
-    The first row is raised to what rounds pay; what is left of fixed parts is paid by tokens, or by
-    active requests if they are limited.
-    """
-    count = prices.shape[1]
+def charges(columns: Columns, shares: Shares, grid: Grid, count: int) -> tuple[Numbers, ...]:
+    """Return what all requests pay in each cell: for a round, all works, and works of tokens."""
     needed = payments(columns.arrivals, shares, grid, count)
     beside = _beside(columns, shares.interference, grid, count)
-    left = _beside(columns, shares.left, grid, count)
+    return needed, beside, _beside(columns, shares.left, grid, count)
+
+
+def priced(rates: Rates, prices: Numbers, needed: Numbers, beside: Numbers, left: Numbers) -> Cells:
+    """Return the prices of all cells, in integers or in floats.
+
+    The first row is raised to the ``needed`` payments of rounds; what is left of fixed parts is
+    paid by tokens, or by active requests if they are limited.
+    """
     rows = np.concatenate([prices, beside[None]])
     paid = 0 * needed
     for fixed, row in zip(rates.fixed[1:-1], prices[1:], strict=True):

@@ -29,6 +29,7 @@ from kvopt.bounds.shared_rounds import (
     Requests,
     Shares,
     beside_value,
+    charges,
     find_cheapest,
     in_numbers,
     machines_of,
@@ -144,7 +145,7 @@ def shared_rounds_bound(
     arrivals = arrivals_ns(instance)
     has_prefixes = scope.covers(Scope.SHARING) and "prefix" in instance.extras
     chunks = has_prefixes or scope.covers(Scope.CHUNKS)
-    rows = _rows(model, chunks)
+    rows = rows_of(model, chunks=chunks)
     if not len(instance) or not max(model.lines[line].round_ns for line in rows[0]):
         return None
     users = BlockUsers(instance.forest) if has_prefixes else None
@@ -160,7 +161,7 @@ def shared_rounds_bound(
     return SecondsBound(value, best, ascent.is_final)
 
 
-def _rows(model: BatchTime, chunks: bool) -> list[tuple[int, ...]]:
+def rows_of(model: BatchTime, *, chunks: bool) -> list[tuple[int, ...]]:
     """Return the rows of a proof: the first one has the largest fixed part.
 
     Whole prompts have the roof of all lines, and single lines, under which prompts share rounds.
@@ -403,7 +404,7 @@ class _Ascent:
         columns, grid = self._columns, self._grid
         shares, backlog = self._shares(point)
         prices = np.rint(point.rows * self._grid.unit)
-        cells = priced(self._rates, columns, grid, shares, prices)
+        cells = priced(self._rates, prices, *charges(columns, shares, grid, prices.shape[1]))
         if self._users:
             columns = replace(columns, profile=self._users.profile(self._weights(point)))
         requests = in_numbers(columns, grid.unit, shares, float)

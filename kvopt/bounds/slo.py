@@ -10,7 +10,8 @@ attain, for any prices.  A request that attains has its first token by a + ttft,
 a + e2e less the least time of the others; its last one by a + ttft + tpot (o - 1), and by a + e2e.
 In seconds prices are of time of the machine, of which request i takes X_i, and
 Y_i of it in the rounds up to its first token: its g_i is the price of the cheapest X_i nanoseconds
-until its last token is due, of which Y_i are before its first one is due.
+until its last token is due, of which Y_i are before its first one is due.  Or it pays for rounds
+that active requests share (`kvopt.bounds.slo_rounds`); the better of both counts.
 ``docs/service-levels.md`` has the proofs, also with pauses and with prompts in pieces.
 
 Prices are found in floats, by steps against a slope of the ceiling, and evaluated in integers.
@@ -25,10 +26,13 @@ import numpy as np
 
 from kvopt.bounds.lagrangian import Ascent, Pace
 from kvopt.bounds.seconds_evaluation import shares
+from kvopt.bounds.shared_rounds_ascent import rows_of
 from kvopt.bounds.shares import Processed, shared_out
 from kvopt.bounds.slo_prices import Kind, OfCheapestTimes, OfRuns, Span, Window
+from kvopt.bounds.slo_rounds import CELLS_OF_ROUNDS, OfSharedRounds
 from kvopt.incumbent.in_time import Ceiling
-from kvopt.incumbent.proofs import SloPrices
+from kvopt.incumbent.proofs import SharedRoundsProof, SloPrices
+from kvopt.incumbent.shares import MACHINE_TIME
 from kvopt.kernels.budget import Budget
 from kvopt.problem.batch_time import BatchTime, Line
 from kvopt.problem.clocks import arrivals_ns
@@ -117,25 +121,39 @@ def slo_ceiling(
     runs = model is None and not scope.covers(Scope.PAUSES)
     spans = spans_of(levels, first, total, runs=runs)
     can = [*spans]
-    window = Window.of(instance, arrivals, spans, sum(total[i] for i in can))
+    busy = sum(total[i] for i in can)
+    window = Window.of(instance, arrivals, spans, busy)
     costs = np.full(len(instance), np.inf)
-    best, prices = None, np.zeros(0)
-    if window.last and (model is not None or window.last < _LONGEST):
-        is_due = [levels.first[i] < np.inf for i in can]
-        kinds = list(_kinds(model, scope, window, [fresh[i] for i in can], is_due))
-        ascents = [Ascent(kind.evaluate, kind.first_prices(), pace=_PACE) for kind in kinds]
-        best, ascent = max(zip(kinds, ascents, strict=True), key=lambda pair: pair[1].value)
-        for _ in range(_STEPS):
-            if budget.over() or not ascent.step():
-                break
-        prices = ascent.prices
-        costs[can] = best.least(prices)[0]
-    else:
-        costs[can] = 0.0
     free = SloPrices((), (), 1, () if model is None else (0,))
-    proof = free if best is None else best.rounded(prices)
-    value = len(can) if best is None else min(len(can), best.proved(proof))
+    if not window.last or (model is None and window.last >= _LONGEST):
+        costs[can] = 0.0
+        return Ceiling(len(can), len(instance) - len(can), free, costs)
+    is_due, processed = [levels.first[i] < np.inf for i in can], [fresh[i] for i in can]
+    kinds = list(_kinds(model, scope, window, processed, is_due))
+    ascents = [Ascent(kind.evaluate, kind.first_prices(), pace=_PACE) for kind in kinds]
+    best, ascent = max(zip(kinds, ascents, strict=True), key=lambda pair: pair[1].value)
+    _climb(ascent, budget if model is None else budget.part(MACHINE_TIME))
+    costs[can] = best.least(ascent.prices)[0]
+    times = best.rounded(ascent.prices)
+    proof: SloPrices | SharedRoundsProof = times
+    value = min(len(can), best.proved(times))
+    if model is not None and max(line.round_ns for line in model.lines) and not budget.over():
+        rows = rows_of(model, chunks=chunks)
+        coarse = Window.of(instance, arrivals, spans, busy, CELLS_OF_ROUNDS)
+        rounds = OfSharedRounds(coarse, processed, model, rows, chunks=chunks)
+        prices = rounds.climbed(rounds.started(best.lines, window, ascent.prices), budget)
+        shared = rounds.shared(prices)
+        if (proved := rounds.ceiling(shared)) < value:
+            value, proof = proved, shared
+            costs[can] = rounds.evaluate(prices)[1]
     return Ceiling(value, len(instance) - len(can), proof, costs)
+
+
+def _climb(ascent: Ascent, budget: Budget) -> None:
+    """Take steps until they gain little, or time is over."""
+    for _ in range(_STEPS):
+        if budget.over() or not ascent.step():
+            break
 
 
 def _of_first_tokens(instance: Instance) -> Instance:
@@ -153,8 +171,7 @@ def _kinds(
     """Yield the kinds of prices that may give a ceiling.
 
     Requests process so many tokens, and the first tokens of some have limits of their own.
-    In seconds the fixed part of a round is charged by the memory that a request holds.  Prices of
-    rounds that requests share would add kinds here.
+    In seconds the fixed part of a round is charged by the memory that a request holds.
     """
     some = window.instance
     if model is not None:

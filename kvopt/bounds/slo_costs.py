@@ -143,6 +143,48 @@ class Windows(NamedTuple):
 
 
 @compiled
+def _take_cheapest(
+    windows: Windows,
+    i: int,
+    slope: float,
+    prices: Floats,
+    first: int,
+    last: int,
+    width: float,
+    used: Floats,
+) -> float:
+    """Return the price of the cheapest times of a window, at 1 or more cut short.
+
+    ``prices`` and ``used`` are of its cells from the first one on; prices end with the last one.
+    """
+    begin, early, end = windows.begins[i], windows.early[i], windows.ends[i]
+    left, later, top, cost = windows.amounts[i], windows.later[i], windows.tops[i], 0.0
+    # What is after the last price is free, and so comes first.
+    free = min(max(early - max(begin, last * width), 0.0), left)
+    after = min(max(end - max(early, last * width), 0.0), later, left - free)
+    left, later, top = left - free - after, later - after, top - slope * (free + after)
+    if left <= 0.0:
+        return cost
+    for place in order_of(prices):
+        cell = first + place
+        # The part of the cell before the first token is due, then the one after it.
+        size = max(min(early, (cell + 1) * width) - max(begin, cell * width), 0.0)
+        size = min(size, left)
+        after = max(min(end, (cell + 1) * width) - max(early, cell * width), 0.0)
+        after = min(after, later, left - size)
+        later -= after
+        size += after
+        held = size * top - slope * size * (size - 1.0) / 2.0
+        used[place] = held
+        cost += prices[place] * held
+        top -= slope * size
+        left -= size
+        if left <= 0.0 or cost >= 1.0:
+            break
+    return cost
+
+
+@compiled
 def fill_cheapest(
     windows: Windows,
     slope: float,
@@ -158,35 +200,98 @@ def fill_cheapest(
     """
     last = len(prices)
     for i in range(len(windows.begins)):
-        begin, early, end = windows.begins[i], windows.early[i], windows.ends[i]
-        left, later, top, cost = windows.amounts[i], windows.later[i], windows.tops[i], 0.0
-        # What is after the last price is free, and so comes first.
-        free = min(max(early - max(begin, last * width), 0.0), left)
-        after = min(max(end - max(early, last * width), 0.0), later, left - free)
-        left, later, top = left - free - after, later - after, top - slope * (free + after)
-        if left <= 0.0:
-            costs[i] = 0.0
-            continue
-        first = min(int(begin // width), last)
-        until = min(int(np.ceil(end / width)), last)
+        first = min(int(windows.begins[i] // width), last)
+        until = min(int(np.ceil(windows.ends[i] / width)), last)
         used = np.zeros(until - first)
-        for place in order_of(prices[first:until]):
-            cell = first + place
-            # The part of the cell before the first token is due, then the one after it.
-            size = max(min(early, (cell + 1) * width) - max(begin, cell * width), 0.0)
-            size = min(size, left)
-            after = max(min(end, (cell + 1) * width) - max(early, cell * width), 0.0)
-            after = min(after, later, left - size)
-            later -= after
-            size += after
-            held = size * top - slope * size * (size - 1.0) / 2.0
-            used[place] = held
-            cost += prices[cell] * held
-            top -= slope * size
-            left -= size
-            if left <= 0.0 or cost >= 1.0:
-                break
-        costs[i] = cost
-        if cost < 1.0:
+        costs[i] = _take_cheapest(windows, i, slope, prices[first:until], first, last, width, used)
+        if costs[i] < 1.0:
             for place in range(until - first):
                 loads[first + place] += used[place]
+
+
+class Works(NamedTuple):
+    """What requests do in rounds that they share.
+
+    Parameters
+    ----------
+    fixed
+        What each pays for a round.
+    shortest
+        Least length of a round.
+    held, growth
+        Tokens held in the first round, and in addition in all later ones.
+    prompts
+        Work of each prompt by each row.
+    """
+
+    fixed: Floats
+    shortest: Floats
+    held: Floats
+    growth: Floats
+    prompts: Floats
+
+
+class Used(NamedTuple):
+    """What requests use: rounds, tokens and works by each row in cells, and rounds of each."""
+
+    rounds: Floats
+    tokens: Floats
+    prompts: Floats
+    paid: Floats
+
+
+@compiled
+def fill_rounds(
+    windows: Windows,
+    works: Works,
+    by_round: Floats,
+    by_token: Floats,
+    rows: Floats,
+    width: float,
+    costs: Floats,
+    used: Used,
+) -> None:
+    """Fill the cheapest rounds and prompt of each request, and add up those that cost below 1.
+
+    A window has an amount of time, in which a round takes the least that it lasts.
+    """
+    last = len(by_round)
+    for i in range(len(windows.begins)):
+        first = min(int(windows.begins[i] // width), last)
+        until = min(int(np.ceil(windows.ends[i] / width)), last)
+        until_first = np.ceil(windows.early[i] / width)
+        prices, part = np.empty(until - first), np.zeros(until - first)
+        # Its tokens grow where they are cheapest, its prompt is before its first token.
+        cheap, place, prompt = -1, -1, 0.0
+        for cell in range(first, until):
+            price = works.fixed[i] + by_round[cell] + by_token[cell] * works.held[i]
+            prices[cell - first] = price / works.shortest[i]
+            if cheap < 0 or by_token[cell] < by_token[cheap]:
+                cheap = cell
+            if cell < until_first:
+                work = 0.0
+                for row in range(len(rows)):
+                    work += rows[row, cell] * works.prompts[row, i]
+                if place < 0 or work < prompt:
+                    place, prompt = cell, work
+        if windows.ends[i] > last * width:
+            cheap = -1
+        if windows.early[i] > last * width:
+            place, prompt = -1, 0.0
+        cost = prompt if cheap < 0 else prompt + by_token[cheap] * works.growth[i]
+        costs[i] = cost
+        if cost >= 1.0:
+            continue
+        costs[i] += _take_cheapest(windows, i, 0.0, prices, first, last, width, part)
+        if costs[i] >= 1.0:
+            continue
+        if cheap >= 0:
+            used.tokens[cheap] += works.growth[i]
+        if place >= 0:
+            for row in range(len(rows)):
+                used.prompts[row, place] += works.prompts[row, i]
+        for cell in range(first, until):
+            number = part[cell - first] / works.shortest[i]
+            used.rounds[cell] += number
+            used.tokens[cell] += number * works.held[i]
+            used.paid[i] += number

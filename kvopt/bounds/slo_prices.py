@@ -16,7 +16,7 @@ from kvopt.kernels.magnitudes import fits
 from kvopt.problem.arrays import Floats, Integers, Numbers, columns_of
 from kvopt.problem.instance import Instance
 
-_CELLS_OF_A_WINDOW = 32
+CELLS_OF_A_WINDOW = 32
 """Cells of equal prices in a typical window."""
 _LEAST_CELLS, _MOST_CELLS = 64, 4096
 _BITS = 24
@@ -67,11 +67,17 @@ class Window:
 
     @classmethod
     def of(
-        cls, instance: Instance, arrivals: Sequence[int], spans: Mapping[int, Span], busy: int
+        cls,
+        instance: Instance,
+        arrivals: Sequence[int],
+        spans: Mapping[int, Span],
+        busy: int,
+        cells: int = CELLS_OF_A_WINDOW,
     ) -> Window:
         """Return the window of the requests with a span, which take so long one by one.
 
-        After the last arrival and this time nothing has to wait, so it needs no prices.
+        After the last arrival and this time nothing has to wait, so it needs no prices.  A typical
+        request has so many cells in which it may be active.
         """
         some = replace(instance, requests=tuple(instance.requests[i] for i in spans))
         first = min((arrivals[i] for i in spans), default=0)
@@ -84,7 +90,7 @@ class Window:
         last = min(max(ends, default=0), idle)
         lengths = sorted(end - begin for begin, end in zip(begins, early, strict=True))
         typical = lengths[len(rows) // 2] if rows else 1
-        wanted = max(_LEAST_CELLS, min(_CELLS_OF_A_WINDOW * last // typical, _MOST_CELLS))
+        wanted = max(_LEAST_CELLS, min(cells * last // typical, _MOST_CELLS))
         widths = {max(1, -(-last // count)) for count in range(wanted, wanted * 5 // 4)}
         width = min(widths, key=lambda width: (-last % width, -width))  # the last one is full
         if not fits(max(ends, default=0)):

@@ -20,7 +20,7 @@ from kvopt.files.reading import blamed_on, parse_json, read_text
 from kvopt.incumbent.certificate import Certificate, Optimum
 from kvopt.incumbent.in_time import InTime
 from kvopt.incumbent.machine_time import MachineTime
-from kvopt.incumbent.proofs import CheckedBound, Proof, SloPrices
+from kvopt.incumbent.proofs import CheckedBound, Proof, SharedRoundsProof, SloPrices
 from kvopt.problem.clocks import ROUNDS, Clock, Seconds
 from kvopt.problem.hardware.batch_time_files import SCHEMA as MODEL_SCHEMA
 from kvopt.problem.hardware.batch_time_files import batch_time_from_json
@@ -263,13 +263,20 @@ def _slo_to_json(in_time: InTime) -> dict[str, Any]:
     }
 
 
+def _prices(value: dict[str, Any]) -> SloPrices | SharedRoundsProof:
+    """Return the prices of a ceiling."""
+    if "kind" in value:
+        return convert(value, SharedRoundsProof)
+    return convert(value, SloPrices)
+
+
 def _in_time(value: dict[str, Any], best: PolicyRun | None, count: int) -> InTime:
     """Return the service level of the result of `_slo_to_json`."""
     return InTime(
         slo=Slo(**value["limits"]),
         count=count,
         ceiling=value["ceiling"],
-        proof=convert(value["proof"], SloPrices),
+        proof=_prices(value["proof"]),
         sure_misses=None,
         best=best,
         attained=tuple(value["attained"]),

@@ -40,6 +40,10 @@ SERVERS_OVER_TIME = 0.9
 
 # ---- service levels ------------------------------------------------------------------------------
 
+MACHINE_TIME = 0.5
+"""Prices of machine time for a ceiling; those of shared rounds have the rest."""
+SCHEDULERS_IN_TIME = 0.3
+"""Runs of schedulers, before the search for a schedule."""
 ORDERS_IN_TIME = 0.3
 """Orders by due times, before requests are exchanged."""
 RUNS_IN_TIME = 0.4

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
+from math import inf
 from typing import Any
 
 from kvopt.bounds.relaxations import ceiling_chain
@@ -12,13 +14,25 @@ from kvopt.errors import Stopped
 from kvopt.heuristics.attaining.rounds import Attaining, attaining_in_rounds
 from kvopt.heuristics.attaining.seconds import attaining_in_seconds
 from kvopt.incumbent.incumbent import Search
+from kvopt.incumbent.shares import SCHEDULERS_IN_TIME
 from kvopt.kernels.budget import Budget
+from kvopt.problem.batch_time import BatchTime
+from kvopt.problem.scopes import Scope
 from kvopt.problem.slo import Levels
 from kvopt.search.exact.runs import AllRuns
 from kvopt.simulate.running import run
 from kvopt.timetable.schedule import Schedule
 
-_SCHEDULER = "slo"
+_SCHEDULERS = (("slo", "central"), ("slo", "least-requests"), ("slo:care=1.2", "central"))
+"""Schedulers and routers; those after the first are for fleets."""
+_SERVERS = (
+    ("vllm-fcfs:", 0.75),
+    ("vllm-priority:by=prompt,", 0.9),
+    ("vllm-fcfs:", 0.9),
+)
+"""Servers, in scopes with their pauses and pieces, and parts of the pace that a round lasts."""
+_MOST_RUNNING = 512
+"""Limit of the requests that run on such a server."""
 _SEARCHED = "search for service levels"
 """Name of its schedules in results."""
 
@@ -39,10 +53,16 @@ def search_in_time(search: Search, budget: Budget) -> None:
     """Search for a schedule in which many requests attain it; for few requests all schedules."""
     if search.ceiling is None or not len(search.instance):
         return
-    with suppress(Stopped):
-        search.offer(_scheduled(search, budget), f"policy {_SCHEDULER}")
-    if search.most_attained == search.ceiling.value:
-        return
+    others = budget.part(SCHEDULERS_IN_TIME)
+    for number, (policy, router) in enumerate(_schedulers(search)):
+        with suppress(Stopped):
+            schedule = _scheduled(search, policy, router, others if number else budget)
+            behind = "" if router == "central" else f" behind {router}"
+            search.offer(schedule, f"policy {policy}{behind}")
+        if search.most_attained == search.ceiling.value:
+            return
+        if others.over():
+            break
     if search.instance.extras or search.problem.in_blocks:
         search.note("service levels: schedulers alone are tried, as the search knows tokens only")
         return
@@ -68,11 +88,37 @@ def search_in_time(search: Search, budget: Budget) -> None:
         search.offer(_schedule(search, attaining), _SEARCHED)
 
 
-def _scheduled(search: Search, budget: Budget) -> Schedule:
-    """Return the run of the scheduler for service levels."""
+def _schedulers(search: Search) -> Iterator[tuple[str, str]]:
+    """Yield schedulers with their routers, the likeliest first."""
+    fleet, model = search.problem.is_fleet, search.clock.model
+    if model is not None and search.problem.scope.covers(Scope.PAUSES_AND_CHUNKS):
+        router = "least-requests" if fleet else "central"
+        for name, part in _SERVERS:
+            if (budget := _tokens_a_round(search, model, part)) >= 1:
+                limits = f"budget={budget},max_seqs={min(budget, _MOST_RUNNING)}"
+                yield f"{name}{limits}", router
+    yield from _SCHEDULERS if fleet else _SCHEDULERS[:1]
+
+
+def _tokens_a_round(search: Search, model: BatchTime, part: float) -> int:
+    """Return how many tokens a round processes in a part of the shortest pace, 0 without one."""
+    paces = [
+        rest / (request.output - 1)
+        for rest, request in zip(_levels(search).rest, search.instance, strict=True)
+        if request.output > 1 and rest < inf
+    ]
+    limit = part * min(paces, default=0.0)
+    fits = [(limit - line.round_ns) // line.token_ns for line in model.lines if line.token_ns]
+    return int(min(fits, default=0))
+
+
+def _scheduled(search: Search, policy: str, router: str, budget: Budget) -> Schedule:
+    """Return the run of a scheduler that may know service levels."""
     problem = search.problem
     instance, slo = problem.instance, problem.slo
-    return run(instance, _SCHEDULER, clock=search.clock, slo=slo, should_stop=budget.over)
+    return run(
+        instance, policy, router=router, clock=search.clock, slo=slo, should_stop=budget.over
+    )
 
 
 def _schedule(search: Search, attaining: Attaining) -> Schedule:

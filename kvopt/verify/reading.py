@@ -53,15 +53,18 @@ _PARTS = (
      "kept?": [int], "cuts?": [int]},
     {"kind": "search", "prices": _PRICES, "target": int, "kept?": [int], "cuts?": [int]},
 )  # fmt: skip
+_SHARED = {
+    "kind": "shared-rounds", "rows": [[int]], "unit": int, "cell": int, "fixed": [int],
+    "slopes": [int], "interference": [int], "row_prices": [[int]], "by_memory?": int,
+    "block_shares?": [[int]], "period?": int, "grown?": [int], "backlog?": [[int]],
+    "waits?": [int],
+}  # fmt: skip
 _PROOFS = (
     *_PARTS,
     {"kind": "split", "parts": [{"from": int, "proof": _PARTS}]},
     {"kind": "shares", "lines": [int], "weights?": [int], "company?": [int], "mix?": [int],
      "parts?": int, "by_memory?": int},
-    {"kind": "shared-rounds", "rows": [[int]], "unit": int, "cell": int, "fixed": [int],
-     "slopes": [int], "interference": [int], "row_prices": [[int]], "by_memory?": int,
-     "block_shares?": [[int]], "period?": int, "grown?": [int], "backlog?": [[int]],
-     "waits?": [int]},
+    _SHARED,
 )  # fmt: skip
 _SPANS = {"value": int, "workers?": [int], "waits?": [[int]]}
 _RUNS = (
@@ -90,7 +93,8 @@ CERTIFICATE = {
     "slo?": {
         "limits": {"ttft?": (int, str), "tpot?": (int, str), "e2e?": (int, str)}, "ceiling": int,
         "relaxations?": [RELAXATIONS],
-        "proof": {"times": [int], "numerators": [int], "denominator": int, "lines?": [int]},
+        "proof": (
+            {"times": [int], "numerators": [int], "denominator": int, "lines?": [int]}, _SHARED),
         "attained": [(None, int)], "best": (None, *({**run, "attained": int} for run in _RUNS)),
     },
     "machine_time?": {

@@ -322,3 +322,81 @@ class _Bound:
         for prices, prompt in zip(self.prices[1:], prompts[1:]):
             cost += prices[k] * prompt
         return cost
+
+
+class Attaining(_Bound):
+    """Prices for requests that count 1 if they attain, see `kvopt.verify.slo`.
+
+    Request i pays ``fixed`` for a round in each cell that its window touches, from its arrival
+    until its last token is due.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        clock: Clock,
+        proof: dict[str, Any],
+        dues: list[tuple[float, float]],
+        work: Work,
+    ) -> None:
+        beside = {"slopes", "interference", "block_shares", "period", "grown", "backlog", "waits"}
+        refuse(any(proof.get(name) for name in beside), "slo: a ceiling has no such prices")
+        none = [0] * len(problem.requests)
+        self.dues = dues
+        super().__init__(problem, clock, {**proof, "slopes": none, "interference": none}, work)
+
+    def _payments(self) -> Iterator[int]:
+        """Yield what all requests pay for a round in each cell."""
+        changes = [0] * (self.length + 1)
+        for i, fixed in enumerate(self.fixed):
+            begin, end = self._cells(i)
+            changes[begin] += fixed
+            changes[end] -= fixed
+        return accumulate(changes[:-1])
+
+    def _cells(self, i: int) -> tuple[int, int]:
+        """Return the range of the cells that the window of a request touches."""
+        begin, end = self.problem.requests[i].arrival - self.first, self.dues[i][1] - self.first
+        last = self.length if end >= self.length * self.cell else int(-(-end // self.cell))
+        return min(begin // self.cell, self.length), last
+
+    def counted(self, work: Work) -> int:
+        """Return how many attain at most."""
+        total = self.problem.used * self.cell * sum(map(sum, (self.first_row, *self.prices[1:])))
+        for i in range(len(self.fixed)):
+            begin, end = self._cells(i)
+            work.spend(60 * (end - begin + 1))
+            total += max(0, self.unit - self._paid(i, begin, end))
+        return int(total // self.unit)
+
+    def _paid(self, i: int, begin: int, end: int) -> int:
+        """Return the least payment of a request for its rounds, their tokens and its prompt.
+
+        All of its rounds but one may be after its first token is due, and its prompt before that.
+        """
+        arrival, prompt, output = self.problem.requests[i]
+        arrival, horizon = arrival - self.first, self.length * self.cell
+        shortest = self.clock.line(1) + self.clock.kv * (prompt + 1)
+        left, later, cost = output * shortest, (output - 1) * shortest, 0
+        # So long after the last price it does not matter when a token is due.
+        early, late = (int(min(due - self.first, horizon + left)) for due in self.dues[i])
+        parts = []
+        for k in range(begin, end):
+            price = self.fixed[i] + self.a_round[k] + self.a_token[k] * (prompt + 1)
+            since, until = max(arrival, k * self.cell), min(late, (k + 1) * self.cell)
+            middle = max(since, min(early, until))
+            parts.append((price // shortest, middle - since, until - middle))
+        # Time after the last price is free.
+        free = max(0, early - max(arrival, horizon)), max(0, late - max(early, horizon))
+        parts.append((0, *free))
+        for price, before, after in sorted(parts):
+            before = min(before, left)
+            after = min(after, later, left - before)
+            cost += price * (before + after)
+            left, later = left - before - after, later - after
+        if late <= horizon:
+            cost += output * (output - 1) // 2 * min(self.a_token[begin:end])
+        if early <= horizon:
+            works, until = self._prompts(i), -(-early // self.cell)
+            cost += min(self._prompt_cost(k, works) for k in range(begin, until))
+        return cost

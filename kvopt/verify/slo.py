@@ -6,6 +6,7 @@ import math
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
 from itertools import accumulate
 from operator import itemgetter
@@ -15,6 +16,7 @@ from kvopt.verify.problem import LARGEST_FIELD, Problem, Request
 from kvopt.verify.relaxations import relaxed
 from kvopt.verify.runs import Times, checked_run, uncovered
 from kvopt.verify.seconds import part_of
+from kvopt.verify.shared_rounds import Attaining
 from kvopt.verify.work import Invalid, Work, ascend, paired, pairwise, quoted, refuse
 
 _UNITS = {"s": 10**9, "ms": 10**6, "us": 1000, "ns": 1}
@@ -138,7 +140,15 @@ def most_in_time(
     `by_shares`, and Y_i of it in the rounds up to its first token, which is that of a request that
     produces one token.  It pays at least for the X_i cheapest nanoseconds, of which Y_i are before
     its first token is due.  Without a limit of the first token that is not asked.
+
+    *Shared rounds.*  m workers sell m times the integral of prices of machine time.  By
+    `by_shared_rounds` that is at least what all requests pay for their rounds and works, and one
+    that attains has a round and its prompt before its first token is due, all rounds in its window.
     """
+    is_shared = proof.get("kind") == "shared-rounds"
+    refuse(is_shared and problem.clock is None, "slo: shared rounds are of a clock in seconds")
+    if is_shared:
+        return _by_shared_rounds(problem, proof, due, work)
     borders, prices, one = proof["times"], proof["numerators"], proof["denominator"]
     memory, clock, chosen = problem.memory, problem.clock, sorted(set(proof.get("lines", [])))
     if one < 1 or min(prices, default=0) < 0 or len(prices) != max(len(borders) - 1, 0):
@@ -180,6 +190,29 @@ def most_in_time(
             cost = table.of_cheapest((arrival, early, end), amount, later, top, slope, rate)
         total += max(0, one - cost)
     return min(total // one, len(due) - misses), misses
+
+
+def _by_shared_rounds(
+    problem: Problem, proof: dict[str, Any], due: list[Due], work: Work
+) -> tuple[int, int]:
+    """Return the results of `most_in_time` by prices of rounds that requests share."""
+    clock, done = problem.clock, problem.fresh or [r.prompt for r in problem.requests]
+    assert clock is not None, "rounds in seconds have a clock"
+    lines = [*range(len(clock.lines))]
+    work.spend(2 * len(due) + 40 * sum(map(len, proof["row_prices"])))
+    can, dues = [], []
+    for i, (request, limits, fresh) in enumerate(paired(problem.requests, due, done)):
+        _, _, soonest = part_of(problem.memory, request._replace(output=1), clock, lines, fresh)
+        _, _, alone = part_of(problem.memory, request, clock, lines, fresh)
+        early = min(limits.first, limits.total - (alone - soonest))
+        if early >= soonest and limits.rest >= alone - soonest:
+            end = min(limits.total, limits.first + limits.rest)
+            dues.append((request.arrival + early, request.arrival + end))
+            can.append(i)
+    requests, fresh = [problem.requests[i] for i in can], tuple(done[i] for i in can)
+    some = replace(problem, requests=requests, fresh=fresh, weights=(), most=None)
+    value = Attaining(some, clock, proof, dues, work).counted(work)
+    return min(value, len(can)), len(due) - len(can)
 
 
 class TimePrices:

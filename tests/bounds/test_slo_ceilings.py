@@ -14,12 +14,15 @@ from brute_force import Due, Server, Triple, most_in_time
 from definitions import cheapest_times
 from effort import many
 from known import known
+from msgspec import to_builtins
 from strategies import instance_of
 
-from kvopt import BatchTime, Instance, Line, Request, Schedule, Scope, Slo, certify, generate
+from kvopt import BatchTime, Instance, Line, Request, Schedule, Scope, Slo, certify, generate, run
 from kvopt.bounds.slo import least_times, slo_ceiling, spans_of
 from kvopt.heuristics.attaining.rounds import Attaining, attaining_in_rounds
 from kvopt.heuristics.attaining.seconds import attaining_in_seconds
+from kvopt.incumbent.in_time import attained_in
+from kvopt.incumbent.proofs import SharedRoundsProof, SloPrices
 from kvopt.problem.arrays import Floats
 from kvopt.problem.clocks import Seconds
 from kvopt.problem.slo import Levels
@@ -28,7 +31,7 @@ from kvopt.verify.problem import Clock, Problem
 from kvopt.verify.problem import Request as Plain
 from kvopt.verify.slo import TimePrices
 from kvopt.verify.slo import most_in_time as checked_most
-from kvopt.verify.work import Work
+from kvopt.verify.work import Invalid, Work
 
 pytestmark = pytest.mark.usefixtures("processor_clock")
 
@@ -149,6 +152,32 @@ def drawn_prices(case: Case, source: random.Random) -> dict[str, Any]:
     return proof
 
 
+def drawn_shared(case: Case, source: random.Random) -> dict[str, Any]:
+    """Return prices of shared rounds that are about what a ceiling needs, as a file has them."""
+    assert case.model is not None
+    lines, cell, one = case.model.lines, source.randint(1, 9), 64 * 840
+    some = range(len(lines))
+    rows = [
+        [source.choice(some)] if "chunks" in case.scope else sorted(source.sample(some, k))
+        for k in source.choices(range(1, len(lines) + 1), k=source.randint(1, 2))
+    ]
+    rows.sort(key=lambda row: -max(lines[line].round_ns for line in row))
+    last = max(a for a, _, _ in case.requests) + source.randint(3, 25)
+    prices = [
+        [int(one * source.choice((0, 0.5, 1, source.random()))) for _ in range(-(-last // cell))]
+        for _ in rows
+    ]
+    instance, chunks = case.instance, "chunks" in case.scope
+    can = spans_of(case.levels, *least_times(instance, case.model, chunks=chunks))
+    most = max(lines[line].round_ns for line in rows[0])
+    fixed = [int(one * most * source.choice((0, 0.3, 1)) * source.random()) for _ in can]
+    unit = one * source.randint(2, 30) * source.choice((1, 2))
+    return {
+        "kind": "shared-rounds", "rows": rows, "unit": unit, "cell": cell, "fixed": fixed,
+        "slopes": [], "interference": [], "row_prices": prices,
+    }  # fmt: skip
+
+
 def test_costs_of_runs_are_those_of_the_definition() -> None:
     source = random.Random(3)
     for _ in range(many(400)):
@@ -215,6 +244,7 @@ def test_a_restart_counts_by_the_run_that_is_not_lost() -> None:
     assert most_in_time(2, pair, [Due(1)] * 2, scope="pauses") == 2
     paused = slo_ceiling(instance, within(instance, ttft=1), scope=Scope.PAUSES)
     assert paused.value == 2
+    assert isinstance(paused.proof, SloPrices)
     assert Fraction(paused.proof.paid, paused.proof.denominator) >= 0
 
 
@@ -252,6 +282,50 @@ def test_no_prices_prove_less_than_fleets_reach() -> None:
     assert helped > many(8)
 
 
+@pytest.mark.slow
+def test_no_prices_of_shared_rounds_prove_less_than_fleets_reach() -> None:
+    source, helped = random.Random(8), 0
+    for drawn in fleets(400, 10):
+        case = drawn if source.random() < 0.4 else drawn.of_a_backlog()
+        most = case.most if case.server else 0
+        for _ in range(8 if case.server else 0):
+            proof = drawn_shared(case, source)
+            value, misses = judged(case, proof)
+            assert value >= most, (case, proof)
+            helped += value < len(case.requests) - misses
+    assert helped > many(20)
+
+
+def test_requests_pay_for_the_rounds_that_they_share() -> None:
+    """A first token in 4 s and a token in 30 ms: prompts leave no time for so many rounds."""
+    rows = [Request(0, 40, 200, arrival_seconds=n / 5) for n in range(60)]
+    instance = Instance(10**6, rows)
+    model = BatchTime([Line(20_000_000, 0), Line(0, 2_500_000)])
+    levels = Slo(ttft="4s", tpot="30ms").levels(instance, rounds=False)
+    found = slo_ceiling(instance, levels, model)
+    assert isinstance(found.proof, SharedRoundsProof)
+    assert found.value < 50
+    clock = Clock.of(model.to_json())
+    requests = [Plain(n * 200_000_000, 40, 200) for n in range(60)]
+    dues = [checked.Due(*due) for due in zip(*levels, strict=True)]
+    content = to_builtins(found.proof)
+    for scope in ("runs", "pauses"):
+        problem = Problem(10**6, requests, clock=clock).within(scope)
+        assert checked_most(problem, content, dues, Work()) == (found.value, 0)
+    spoiled = {
+        "negative": {"fixed": [-1, *content["fixed"][1:]]},
+        "each request": {"fixed": content["fixed"][1:]},
+        "no such prices": {"slopes": [1] * 60},
+        "a ceiling has no such": {"grown": [1] * 60},
+        "lines of the model": {"rows": [[0], [7]]},
+        "does not cover prompts in pieces": {},
+    }
+    for reason, change in spoiled.items():
+        problem = Problem(10**6, requests, clock=clock).within("" if change else "chunks")
+        with pytest.raises(Invalid, match=reason):
+            checked_most(problem, {**content, **change}, dues, Work())
+
+
 def test_prices_prove_no_less_with_longer_limits_or_more_machines() -> None:
     source = random.Random(11)
     for _ in range(many(300)):
@@ -286,9 +360,9 @@ def test_runs_in_seconds_fit_and_are_counted() -> None:
     clock = Seconds(BatchTime([Line(40_000_000, 100_000)]))
     made = certify(fleet, clock=clock, slo="ttft=3s,tpot=90ms,e2e=6s", only_slo=True, time_limit=2)
     assert made.in_time is not None
-    run = known(made.in_time.best)
-    assert run.violations() == []
-    pairs = zip(run.arrivals, run.first_tokens, run.completions, fleet, strict=True)
+    best = known(made.in_time.best)
+    assert best.violations() == []
+    pairs = zip(best.arrivals, best.first_tokens, best.completions, fleet, strict=True)
     counted = sum(
         end - a <= 6 * 10**9
         and first - a <= 3 * 10**9
@@ -298,3 +372,27 @@ def test_runs_in_seconds_fit_and_are_counted() -> None:
     assert made.in_time.best_attained == counted
     assert made.in_time.ceiling - counted <= 12
     assert made.provenance["attained_by"] == "search for service levels"
+
+
+def test_servers_that_process_prompts_in_pieces_keep_the_pace() -> None:
+    """Prompts at once last up to 220 ms, in which others yield no token."""
+    source = random.Random(1)
+    rows = [
+        Request(0, s, o, arrival_seconds=round(a, 3))
+        for s, o, a in zip(
+            (source.randint(500, 3000) for _ in range(150)),
+            (source.randint(5, 40) for _ in range(150)),
+            (source.uniform(0, 20) for _ in range(150)),
+            strict=True,
+        )
+    ]
+    clock = Seconds(BatchTime([Line(20_000_000, 15_000), Line(7_000_000, 73_000)], kv_ns=30))
+    limits: dict[str, Any] = {"clock": clock, "slo": "ttft=2s,tpot=50ms", "only_slo": True}
+    fleet = Instance(400_000, rows, workers=2)
+    made = certify(fleet, scope="pauses+chunks", time_limit=9, **limits)
+    assert made.in_time is not None
+    assert made.in_time.best_attained == 150
+    by = "policy vllm-fcfs:budget=417,max_seqs=417 behind least-requests"
+    assert made.provenance["attained_by"] == by
+    alone = run(fleet, "slo", clock=clock, slo="ttft=2s,tpot=50ms")
+    assert known(attained_in(alone, Slo(ttft="2s", tpot="50ms"))) < 150
