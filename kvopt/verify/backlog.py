@@ -181,8 +181,9 @@ class Backlog:
         for time, is_border, i in events:
             level += wait * (time - now)
             now = time
-            change = -prices[i] * FINE
-            if not is_border:
+            if is_border:
+                change = -prices[i] * FINE
+            else:
                 change = self.shares[i] * FINE - max(self.waits[i], wait) * self.prompts[i]
             lowest.append(level + min(change, 0))
             level += change

@@ -148,6 +148,10 @@ def shared_rounds(content: Content, source: random.Random) -> Content:
             [source.choice((0, 1, 1, 9)) for _ in range(source.choice((1, 4, 30)))] for _ in rows
         ]
         proof["period"] = source.randint(1, 3)
+    elif "chunks" not in content["scope"] and source.random() < 0.7:
+        proof["grown"] = [source.choice((0, 9, 24)) * row.get("weight", 1) for row in rows]
+        proof["backlog"] = [[source.choice((unit // 4, unit)) for _ in rows] for _ in range(2)]
+        proof["waits"] = [source.choice((0, 0, 999)) for _ in rows]
     return proof
 
 
