@@ -125,6 +125,8 @@ def _modules(certificate: dict[str, Any]) -> str:
     """Name the modules that found this valid, which a reader has to trust."""
     claims = [*certificate.get("narrower", []), certificate]
     proofs = [side["lower"]["proof"] for side in claims if side["lower"] is not None]
+    ceiling = certificate.get("slo", {}).get("proof", {})
+    proofs += [ceiling] if "kind" in ceiling else []
     names = {"problem", "reading", "relaxations", "report", "runs", "work"}
     names = names.union(*map(modules_of, proofs))
     names |= {"eager"} if "eager" in certificate else set()
