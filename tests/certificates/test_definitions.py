@@ -18,6 +18,10 @@ from drawn_claims import Content, bound_of, drawn, proof_of, restricted, shared_
 from effort import many
 
 import kvopt.verify as checker
+from kvopt import BatchTime, Instance, Line, Request
+from kvopt.certificates.files import certificate_text
+from kvopt.incumbent.certificate import Certificate
+from kvopt.problem.clocks import Seconds
 from kvopt.verify import verify_text
 from kvopt.verify.problem import held_together, problem_of
 from kvopt.verify.proofs import KINDS, missing, value_of_proof
@@ -97,6 +101,18 @@ def executed(text: str) -> tuple[set[str], str]:
         sys.setprofile(None)
     assert verdict.valid, verdict.lines
     return ran - {"__init__"}, verdict.lines[-2]
+
+
+def test_a_ceiling_by_shared_rounds_names_its_modules() -> None:
+    instance = Instance(9, [Request(0, 2, 1, arrival_seconds=0.0)] * 2)
+    clock = Seconds(BatchTime([Line(10**9, 0)]))
+    content = json.loads(certificate_text(Certificate(instance, None, None, clock=clock)))
+    proof = {"kind": "shared-rounds", "rows": [[0]], "unit": 64, "cell": 10**9, "fixed": [0, 0],
+             "slopes": [], "interference": [], "row_prices": [[0, 0]]}  # fmt: skip
+    slo = {"limits": {"e2e": "9s"}, "ceiling": 2, "proof": proof, "attained": [], "best": None}
+    modules, line = executed(json.dumps({**content, "slo": slo}))
+    assert "shared_rounds" in modules
+    assert modules <= set(line.partition(": ")[2].split(", "))
 
 
 def with_nodes(source: random.Random) -> Content:
