@@ -307,6 +307,12 @@ def test_windows_grow_at_a_low_load() -> None:
     plain = without_backlog(bound.proof)
     assert verified(instance, server, "runs", bound.proof) == bound.value_ns
     assert bound.value_ns > verified(instance, server, "runs", plain)
+    users = [replace(row, prefix=("a",)) for row in rows]
+    shared = Instance(10**6, users, block_tokens=200)
+    bound = shared_rounds_bound(shared, batch_time(server), scope="sharing")
+    assert bound is not None
+    assert bound.proof.block_shares
+    assert not bound.proof.grown
 
 
 def test_numbers_beyond_64_bits_are_exact() -> None:
