@@ -102,7 +102,7 @@ MISTAKES = {
     ),
     "states by r upwards": ("states.sort(reverse=True)", "states.sort()"),
     "prices are rounded up": ("line += [point // gap", "line += [-(-point // gap)"),
-    "late starts cost too much": ("own[late] + d * stage", "own[late] + 2 * d * stage"),
+    "late starts cost too much": ("costs[late] + d * stage", "costs[late] + 2 * d * stage"),
     "late starts end at once": ("represents all later ones, too", "\n                continue"),
     "what is active does not grow": ("range(s + o, s, -1)", "repeat(s + 1, o)"),
     "the last time is free": (
@@ -117,7 +117,7 @@ MISTAKES = {
     "one start more adds too much": ("max(now + 1, request.arrival)", "now + 3"),
     "later arrivals go first": ("i: stage.requests[i].arrival)", "i: -stage.requests[i].arrival)"),
     "what is dear now is so later": ("cost - later - prices[member]", "cost - prices[member]"),
-    "any start is the first": ("own.sort()", "own.sort(reverse=True)"),
+    "any start is the first": ("starts.sort()", "starts.sort(reverse=True)"),
     "a dear start stands for all": ("min(cost, costs.get(", "max(cost, costs.get("),
     "what started just now is new": ("[0] < self.start", "[0] < 0"),
     "a start before does not count": ("sum(start < time for", "sum(start < time - 1 for"),
