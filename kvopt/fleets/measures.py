@@ -114,8 +114,8 @@ class Latency:
         if mean <= 0 or total > LARGEST_INTEGER:
             reason = f"must be more than 0, and less than 2^53 in all, got {text}"
             raise InvalidInput(reason, field=_FIELD)
-        said = text.partition("=")[2].removesuffix(unit)
-        return Target(total, f"a mean latency of {said} {unit or 'rounds'}")
+        number_text = text.partition("=")[2].removesuffix(unit)
+        return Target(total, f"a mean latency of {number_text} {unit or 'rounds'}")
 
     def of_run(self, run: PolicyRun) -> int | None:
         """Return the total latency of a run, None if it did not complete."""
@@ -148,12 +148,12 @@ class Latency:
         cached = ", its prefix cached," * ("prefix" in self.instance.extras)
         return total, f"a request with a machine of its own{cached} takes {mean} {unit} on average"
 
-    def known(self, found: Certificate) -> Known:
+    def known(self, certificate: Certificate) -> Known:
         """Return the total latencies of a certificate."""
-        runs = {run.policy: run.objective for run in found.runs}
-        bounded_by = None if found.lower is None else found.lower.bounded_by
-        found_by = found.provenance.get("found_by")
-        return Known(found.lower_bound, found.objective, found_by, runs, bounded_by)
+        runs = {run.policy: run.objective for run in certificate.runs}
+        bounded_by = None if certificate.lower is None else certificate.lower.bounded_by
+        found_by = certificate.provenance.get("found_by")
+        return Known(certificate.lower_bound, certificate.objective, found_by, runs, bounded_by)
 
     def mean(self, total: int) -> Fraction:
         """Return the mean of a total, in rounds or seconds, for a picture."""
@@ -241,16 +241,16 @@ class Misses:
             "even with a machine of their own"
         )
 
-    def known(self, found: Certificate) -> Known:
+    def known(self, certificate: Certificate) -> Known:
         """Return the misses of a certificate."""
-        known = found.in_time
+        known = certificate.in_time
         if known is None:
             return Known(None, None, None, {})
-        pairs = zip(found.runs, known.attained, strict=True)
+        pairs = zip(certificate.runs, known.attained, strict=True)
         runs = {run.policy: self._late(count) for run, count in pairs}
         sides = self._late(known.ceiling), self._late(known.best_attained)
         prices = f"prices of {'tokens' if self.clock.is_even else 'machine time'}"
-        return Known(*sides, found.provenance.get("attained_by"), runs, prices)
+        return Known(*sides, certificate.provenance.get("attained_by"), runs, prices)
 
     def mean(self, misses: int) -> Fraction:
         """Return the share of all requests, in percent, for a picture."""
@@ -287,7 +287,7 @@ def unit_length(
 def _parsed(text: str) -> tuple[Fraction, str]:
     """Return the number and the unit of a mean latency."""
     key, _, value = text.partition("=")
-    found = re.fullmatch(r"([0-9]{1,16}(?:\.[0-9]{1,9})?)(ms|s|)", value)
+    match = re.fullmatch(r"([0-9]{1,16}(?:\.[0-9]{1,9})?)(ms|s|)", value)
     if _UNBOUNDED.fullmatch(key):
         reason = (
             f"{key} cannot be bounded: bounds are of the sum of all latencies, and a schedule may "
@@ -296,8 +296,8 @@ def _parsed(text: str) -> tuple[Fraction, str]:
         )
     elif key == "misses":
         reason = "misses are given as --attain 99%, with --slo"
-    elif key == "mean" and found:
-        return Fraction(found[1]), found[2]
+    elif key == "mean" and match:
+        return Fraction(match[1]), match[2]
     else:
         reason = f"must be mean=100 or mean=5s, got {shown(text)}"
     raise InvalidInput(reason, field=_FIELD)

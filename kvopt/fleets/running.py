@@ -188,10 +188,10 @@ def fleet_sizes(
         measure = Misses(instance, clock, problem.slo)
     scope = least_scope([*needed, problem.scope])
     directory = None if out is None else Path(out)
-    known = read_folder(directory, measure, scope) if directory else {}
-    told = effort.get("observer", lambda _: None), effort.get("command")
+    certificates = read_folder(directory, measure, scope) if directory else {}
+    reports = effort.get("observer", lambda _: None), effort.get("command")
     budget = effort.get("budget", Budget())
-    work = _Work(measure, scope, pairs, limits, *told, known, budget)
+    work = _Work(measure, scope, pairs, limits, *reports, certificates, budget)
     goal = None
     with signals_remembered(work.interrupt):
         try:
@@ -208,14 +208,14 @@ def fleet_sizes(
                 raise
     if goal is None:
         raise KeyboardInterrupt
-    asked = replace(instance, workers=match.workers) if match else instance
-    bands = bands_of(known, measure)
+    answered = replace(instance, workers=match.workers) if match else instance
+    bands = bands_of(certificates, measure)
     if gpus is None and clock.model is not None:
         gpus = gpus_of(clock.model)
     left = tuple(work.left)
     formula = measure.planned() if isinstance(measure, Misses) else None
     ended = left, work.signal_number
-    return FleetSizes(asked, goal, bands, measure, scope, *ended, gpus, formula)
+    return FleetSizes(answered, goal, bands, measure, scope, *ended, gpus, formula)
 
 
 def _refuse_mixed_aims(
@@ -240,14 +240,14 @@ def _pairs(
         ways.insert(0, match.router)
     for way in ways:
         router_from(way)
-    found = {}
+    by_label = {}
     for name in chosen:
         fitting = {*routers, *routers_of(name, ways)}
         for way in ways:
             label = label_of(way, name)
             if way in fitting or (match is not None and label == match.label):
-                found[label] = way, name
-    return found
+                by_label[label] = way, name
+    return by_label
 
 
 def _try(pairs: Mapping[str, tuple[str, str]], problem: Problem) -> None:
@@ -309,7 +309,7 @@ class _Work:
                 return
             runs = self.run(count)
             self.tell(f"{counted(count, 'machine')}: schedules and bounds")
-            found = certify(
+            certificate = certify(
                 self.fleet(count),
                 runs,
                 clock=measure.clock,
@@ -320,11 +320,11 @@ class _Work:
                 command=self.command,
                 limits=self.within(limits),
             )
-            self.signal_number = self.signal_number or found.signal_number
-            found = better(found, self.known.get(count), bounds.get(count))
+            self.signal_number = self.signal_number or certificate.signal_number
+            certificate = better(certificate, self.known.get(count), bounds.get(count))
             if directory is not None:
-                keep(directory, found)
-            self.known[count] = found
+                keep(directory, certificate)
+            self.known[count] = certificate
             self.left.remove(count)
 
     def within(self, limits: Limits) -> Limits:
@@ -332,10 +332,10 @@ class _Work:
         share = self.budget.left / max(len(self.left), 1)
         return replace(limits, time_limit=min(limits.time_limit, share))
 
-    def bounds(self, each: Limits) -> Mapping[int, CheckedBound]:
+    def bounds(self, of_one: Limits) -> Mapping[int, CheckedBound]:
         """Return bounds for all numbers of workers at once; they share results."""
         self.tell(f"bounds for {', '.join(map(str, self.left))} machines")
-        limits = replace(each, time_limit=each.time_limit * len(self.left))
+        limits = replace(of_one, time_limit=of_one.time_limit * len(self.left))
         with wait_until(self.is_over):
             return bounds_by_workers(
                 self.measure.instance,
@@ -352,10 +352,10 @@ class _Work:
 
     def is_done(self, workers: int) -> bool:
         """Whether a complete certificate with all schedulers exists, not cut short by a signal."""
-        found = self.known.get(workers)
-        if found is None or found.provenance.get("stop_reason") == "interrupted":
+        certificate = self.known.get(workers)
+        if certificate is None or certificate.provenance.get("stop_reason") == "interrupted":
             return False
-        ended = {run.policy for run in found.runs if run.outcome is not Outcome.UNFINISHED}
+        ended = {run.policy for run in certificate.runs if run.outcome is not Outcome.UNFINISHED}
         return ended >= {*self.pairs}
 
     def values(self, workers: int) -> dict[str, int | None]:
@@ -367,13 +367,13 @@ class _Work:
     def run(self, workers: int) -> list[PolicyRun]:
         """Run every scheduler behind every router; a single machine needs none."""
         if workers not in self.runs:
-            found: dict[str, PolicyRun] = {}
+            by_label: dict[str, PolicyRun] = {}
             for label, (way, name) in self.pairs.items():
                 key = name if workers == 1 else label
                 self.tell(f"{counted(workers, 'machine')}: {label}")
-                if key not in found:
+                if key not in by_label:
                     with wait_until(self.is_over):
-                        found[key] = run(
+                        by_label[key] = run(
                             self.fleet(workers),
                             name,
                             router=way,
@@ -382,8 +382,8 @@ class _Work:
                             label=label,
                             should_stop=self.is_over,
                         )
-                found[label] = replace(found[key], policy=label)
-            self.runs[workers] = [found[label] for label in self.pairs]
+                by_label[label] = replace(by_label[key], policy=label)
+            self.runs[workers] = [by_label[label] for label in self.pairs]
         return self.runs[workers]
 
     def numbers(self, most: int, enough: int | None) -> list[int]:
@@ -403,8 +403,8 @@ class _Work:
 
     def reaches(self, workers: int, most: int) -> bool:
         """Whether a scheduler reaches the target."""
-        known = (value for value in self.values(workers).values() if value is not None)
-        return min(known, default=math.inf) <= most
+        reached = (value for value in self.values(workers).values() if value is not None)
+        return min(reached, default=math.inf) <= most
 
 
 def _last(holds: Callable[[int], bool], low: int, most: int) -> int:

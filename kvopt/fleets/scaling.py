@@ -215,12 +215,17 @@ class _Work:
         part, path = self.windows.due_inside(k), self._certificate(k)
         if part is None or not path.exists():
             return False
-        known = read_certificate(path)
+        certificate = read_certificate(path)
         fleet = replace(part.instance, workers=proved - 1)
         return (
-            known.in_time is not None
-            and known.in_time.ceiling < needed
-            and (known.instance.hash, known.clock, known.scope, known.in_time.slo)
+            certificate.in_time is not None
+            and certificate.in_time.ceiling < needed
+            and (
+                certificate.instance.hash,
+                certificate.clock,
+                certificate.scope,
+                certificate.in_time.slo,
+            )
             == (fleet.hash, part.clock, part.scope, part.slo)
         )
 

@@ -62,16 +62,16 @@ def bands_of(known: Mapping[int, Certificate], measure: Measure) -> tuple[Band, 
 
     Fewer machines are never better: a bound holds for fewer too, and a schedule for more.
     """
-    said = {count: measure.known(found) for count, found in known.items()}
+    sides = {count: measure.known(certificate) for count, certificate in known.items()}
     bands = []
-    for workers in sorted(said):
-        bounds = [(k.lower, c) for c, k in said.items() if c >= workers and k.lower is not None]
-        best = [(k.upper, c) for c, k in said.items() if c <= workers and k.upper is not None]
+    for workers in sorted(sides):
+        bounds = [(k.lower, c) for c, k in sides.items() if c >= workers and k.lower is not None]
+        best = [(k.upper, c) for c, k in sides.items() if c <= workers and k.upper is not None]
         lower, lower_from = max(bounds, default=(None, None))
         upper, upper_from = min(best, default=(None, None))
-        found_by = None if upper_from is None else said[upper_from].found_by
-        bounded_by = None if lower_from is None else said[lower_from].bounded_by
-        runs = said[workers].runs
+        found_by = None if upper_from is None else sides[upper_from].found_by
+        bounded_by = None if lower_from is None else sides[lower_from].bounded_by
+        runs = sides[workers].runs
         bands.append(
             Band(workers, lower, upper, lower_from, upper_from, found_by, runs, bounded_by)
         )
@@ -125,11 +125,11 @@ class FleetSizes(Summarised):
 
     def _enough(self) -> dict[int, str]:
         """Return the numbers of machines known to be enough, and the run that shows it."""
-        known = {} if self.target.run is None else dict([self.target.run])
+        names = {} if self.target.run is None else dict([self.target.run])
         for band in self.bands:
             if self.is_reached(band):
-                known[band.workers] = (band.found_by or "a schedule").removeprefix("policy ")
-        return known
+                names[band.workers] = (band.found_by or "a schedule").removeprefix("policy ")
+        return names
 
     def is_impossible(self, band: Band) -> bool:
         """Whether no schedule reaches the target with so many machines."""
@@ -158,21 +158,21 @@ class FleetSizes(Summarised):
     @property
     def answer(self) -> str:
         """Return the conclusions from the certificates, in sentences."""
-        least, known = self.machines
+        least, enough = self.machines
         if least is None:
             return "Nothing is known yet."
         proofs = {band.workers: band.bounded_by for band in self.bands}
         what = self.target.said + (f", by {proof}" if (proof := proofs.get(least - 1)) else "")
-        said = (
+        claim = (
             f"Any covered scheduler needs at least {self._counted(least)} for {what}"
             if least > 1
             else f"No number of machines is ruled out for {self.target.said}"
         )
-        if known is None:
-            return f"{said}; no schedule is known that does.{self._needed}{self._planned}"
-        name = self._enough()[known]
-        with_ = f"with {self._counted(known)} a schedule is known that does ({name})"
-        return f"{said}; {with_}{self._between(least, known)}.{self._needed}{self._planned}"
+        if enough is None:
+            return f"{claim}; no schedule is known that does.{self._needed}{self._planned}"
+        name = self._enough()[enough]
+        with_ = f"with {self._counted(enough)} a schedule is known that does ({name})"
+        return f"{claim}; {with_}{self._between(least, enough)}.{self._needed}{self._planned}"
 
     @property
     def _planned(self) -> str:
@@ -193,16 +193,16 @@ class FleetSizes(Summarised):
         best: dict[str, tuple[str, int | None]] = {}
         for label, count in sorted(self.needs.items(), key=lambda row: row[1] or math.inf):
             best.setdefault(label.rpartition(" + ")[2], (label, count))
-        said = [
+        parts = [
             f"{label} needs {f'more than {most}' if count is None else self._counted(count)}"
             for label, count in best.values()
         ]
-        return f" As a scheduler, {'; '.join(said)}." if said else ""
+        return f" As a scheduler, {'; '.join(parts)}." if parts else ""
 
-    def _between(self, least: int, known: int) -> str:
-        if least == known:
+    def _between(self, least: int, enough: int) -> str:
+        if least == enough:
             return ", so with hindsight that is the least"
-        open_ = str(least) if least == known - 1 else f"{least} to {known - 1}"
+        open_ = str(least) if least == enough - 1 else f"{least} to {enough - 1}"
         gaps = {band.workers: relative_gap(band.upper, band.lower) for band in self.bands}
         apart = far_apart(gaps.get(least))
         why = f", as with {counted(least, 'machine')} {apart}" if apart else ""
@@ -297,51 +297,55 @@ def read_folder(directory: Path, measure: Measure, scope: Scope) -> dict[int, Ce
     InvalidInput
         For a certificate that is not true, or of another problem.
     """
-    found: dict[int, Certificate] = {}
+    certificates: dict[int, Certificate] = {}
     for path in sorted(directory.glob(f"*{_SUFFIX}")):
         name = path.name.removesuffix(_SUFFIX)
         if not name.isdecimal():
             continue
-        made = read_certificate(path)
-        known = made.in_time
-        for what, here, given in (
-            ("instance", made.instance.hash, replace(measure.instance, workers=int(name)).hash),
-            ("clock", made.clock, measure.clock),
-            ("scope", made.scope, scope),
-            ("service level", known and known.slo, measure.slo),
+        certificate = read_certificate(path)
+        levels = certificate.in_time
+        for what, here, wanted in (
+            (
+                "instance",
+                certificate.instance.hash,
+                replace(measure.instance, workers=int(name)).hash,
+            ),
+            ("clock", certificate.clock, measure.clock),
+            ("scope", certificate.scope, scope),
+            ("service level", levels and levels.slo, measure.slo),
         ):
-            if here != given:
+            if here != wanted:
                 reason = f"is a certificate of another {what}: name another folder"
                 raise InvalidInput(reason, field="--out", file=str(path))
-        found[int(name)] = made
-    return found
+        certificates[int(name)] = certificate
+    return certificates
 
 
-def keep(directory: Path, found: Certificate) -> None:
+def keep(directory: Path, certificate: Certificate) -> None:
     """Write a certificate."""
     directory.mkdir(parents=True, exist_ok=True)
-    write_certificate(found, directory / f"{found.instance.workers}{_SUFFIX}")
+    write_certificate(certificate, directory / f"{certificate.instance.workers}{_SUFFIX}")
 
 
 def better(
-    found: Certificate, earlier: Certificate | None, bound: CheckedBound | None
+    latest: Certificate, earlier: Certificate | None, bound: CheckedBound | None
 ) -> Certificate:
     """Return a certificate with the better sides of another one, and a bound if it is better."""
-    said = dict(found.provenance)
+    facts = dict(latest.provenance)
     for other in (None if earlier is None else earlier.lower, bound):
-        if other is not None and (found.lower is None or other.value > found.lower.value):
-            found, said["bounded_by"] = replace(found, lower=other), other.bounded_by
+        if other is not None and (latest.lower is None or other.value > latest.lower.value):
+            latest, facts["bounded_by"] = replace(latest, lower=other), other.bounded_by
     if earlier is None:
-        return replace(found, provenance=said)
-    before, now = earlier.objective, found.objective
+        return replace(latest, provenance=facts)
+    before, now = earlier.objective, latest.objective
     if before is not None and (now is None or before < now):
-        found = replace(found, upper=earlier.upper)
-        said["found_by"] = earlier.provenance.get("found_by")
-    in_time, known = found.in_time, earlier.in_time
-    if in_time is not None and known is not None:
-        if known.ceiling < in_time.ceiling:
-            in_time = replace(in_time, ceiling=known.ceiling, proof=known.proof)
-        if (known.best_attained or 0) > (in_time.best_attained or 0):
-            in_time = replace(in_time, best=known.best)
-            said["attained_by"] = earlier.provenance.get("attained_by")
-    return replace(found, provenance=said, in_time=in_time)
+        latest = replace(latest, upper=earlier.upper)
+        facts["found_by"] = earlier.provenance.get("found_by")
+    in_time, before_levels = latest.in_time, earlier.in_time
+    if in_time is not None and before_levels is not None:
+        if before_levels.ceiling < in_time.ceiling:
+            in_time = replace(in_time, ceiling=before_levels.ceiling, proof=before_levels.proof)
+        if (before_levels.best_attained or 0) > (in_time.best_attained or 0):
+            in_time = replace(in_time, best=before_levels.best)
+            facts["attained_by"] = earlier.provenance.get("attained_by")
+    return replace(latest, provenance=facts, in_time=in_time)
