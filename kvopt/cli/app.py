@@ -160,28 +160,28 @@ def expanded(work: Work) -> Work:
 
     @wraps(work)
     def run(**given: Any) -> None:
-        def made(kind: Any) -> Any:
-            return kind(**{each.name: given.pop(each.name) for each in fields(kind)})
+        def filled(kind: Any) -> Any:
+            return kind(**{field.name: given.pop(field.name) for field in fields(kind)})
 
-        set_up(**vars(made(MessageOptions)), as_json=given.get("_json", False))
+        set_up(**vars(filled(MessageOptions)), as_json=given.get("_json", False))
         try_outputs(**{name: path for name, path in given.items() if name in OUTPUTS})
         warn_oversubscription(given.get("threads"))
-        values = {name: made(kind) for name, kind in groups.items()}
+        values = {name: filled(kind) for name, kind in groups.items()}
         with writing_output():
             work(**values, **given)
 
     run.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
-    run.__annotations__ = {each.name: each.annotation for each in parameters}
+    run.__annotations__ = {field.name: field.annotation for field in parameters}
     return run
 
 
 def _parameters(of: Any) -> list[Parameter]:
     """Return the parameters of a command or a dataclass, each with its option."""
-    known, found = get_type_hints(of, include_extras=True), list[Parameter]()
-    for name, given in signature(of).parameters.items():
-        kind, declared = known[name], given.default
+    hints, collected = get_type_hints(of, include_extras=True), list[Parameter]()
+    for name, parameter in signature(of).parameters.items():
+        kind, declared = hints[name], parameter.default
         if is_dataclass(kind):
-            found += _parameters(kind)
+            collected += _parameters(kind)
             continue
         if get_origin(kind) is Annotated:
             kind, declared = get_args(kind)
@@ -189,8 +189,8 @@ def _parameters(of: Any) -> list[Parameter]:
             declared = copy(declared)  # one type may be of several parameters
             long = f"--{name.strip('_').replace('_', '-')}"
             declared.param_decls = (long, *(declared.param_decls or ()))
-        found.append(Parameter(name, Parameter.KEYWORD_ONLY, default=declared, annotation=kind))
-    return found
+        collected.append(Parameter(name, Parameter.KEYWORD_ONLY, default=declared, annotation=kind))
+    return collected
 
 
 def examples_of(command: str) -> list[str]:

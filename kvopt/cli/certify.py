@@ -61,22 +61,22 @@ class ProblemOptions(common.MemoryOptions):
         for name in ("memory", "workers"):
             no_run = "goes without a recorded run, which has its own"
             refuse(f"--{name}", no_run, getattr(self, name) is not None)
-        found = read_run(self.source)
-        schedule = found.schedule if clock.is_even else found.with_chunks
+        recorded = read_run(self.source)
+        schedule = recorded.schedule if clock.is_even else recorded.with_chunks
         if self.block_size is not None:
-            in_blocks = replace(found.instance, block_size=self.block_size)
+            in_blocks = replace(recorded.instance, block_size=self.block_size)
             schedule = replace(schedule, instance=in_blocks)
-        made = PolicyRun.of(schedule, found.policy)
+        replayed = PolicyRun.of(schedule, recorded.policy)
         if clock.is_even:
-            return made.instance, [made], found
+            return replayed.instance, [replayed], recorded
         with blamed_on(self.run):
-            if found.chunks is None:
+            if recorded.chunks is None:
                 reason = (
                     "is missing: seconds need to know in which rounds prompts were processed, and "
                     "know no cached ones"
                 )
                 raise InvalidInput(reason, field="chunks")
-            return made.instance, [timed(made, clock)], found
+            return replayed.instance, [timed(replayed, clock)], recorded
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,18 +117,18 @@ def certify_command(
     refuse("--schedule", no_seconds, timing.seconds and judged.schedule is not None)
     clock, source, began = timing.clock(), problem.source, time.monotonic()
     loading = spent_loading(limits.time_limit or 0.0)
-    instance, made, recorded = problem.read(clock)
+    instance, replayed, recorded = problem.read(clock)
     reading = time.monotonic() - began
     timing.check(source, instance, judged.slo)
     common.say_idle_router(judged.router, instance, source)
-    beyond = [run for run in made if not clock.is_even and run.violations()]
+    beyond = [run for run in replayed if not clock.is_even and run.violations()]
     # The scope of a run that does not fit into memory suits what was measured.
     needed = least_scope(run.scope for run in beyond) if beyond else None
     with common.undisturbed():  # a signal between search and file must not lose the answer
         with common.searching(source, clock=clock) as observer:
-            found = certify(
+            certified = certify(
                 as_problem(instance, clock=clock, scope=needed),
-                [*(run for run in made if run not in beyond), *names],
+                [*(run for run in replayed if run not in beyond), *names],
                 judged.schedule,
                 router=judged.router,
                 scope=scope,
@@ -139,14 +139,14 @@ def certify_command(
                 **vars(limits),
             )
         if recorded is not None:
-            found = _with_record(found, made[0], recorded, fits=not beyond)
-        with written(output, write_certificate, found, CHECKED):
-            show(found.to_json(), _lines(found, judged.attain))
-    finish(found.signal_number, common.NOTHING_FOUND * (found.upper is None))
+            certified = _with_record(certified, replayed[0], recorded, fits=not beyond)
+        with written(output, write_certificate, certified, CHECKED):
+            show(certified.to_json(), _lines(certified, judged.attain))
+    finish(certified.signal_number, common.NOTHING_FOUND * (certified.upper is None))
 
 
 def _with_record(
-    found: Certificate, run: PolicyRun, recorded: RecordedRun, *, fits: bool
+    certificate: Certificate, run: PolicyRun, recorded: RecordedRun, *, fits: bool
 ) -> Certificate:
     """Return a certificate with what a server measured, and notes on its run.
 
@@ -159,7 +159,7 @@ def _with_record(
     fits
         Whether memory holds it on this clock.
     """
-    notes = [*found.notes]
+    notes = [*certificate.notes]
     if not fits:
         notes.append(
             f"{run.policy}: not compared: on this clock requests begin in other rounds than "
@@ -167,17 +167,17 @@ def _with_record(
         )
     if (most := recorded.most_active) is not None and (limited := limit_note(run, most)):
         notes.append(limited)
-    provenance, measured = found.provenance, recorded.measured
-    if measured is not None and (model := found.clock.model) is not None:
-        sides = found.optimum_of(run)
+    provenance, measured = certificate.provenance, recorded.measured
+    if measured is not None and (model := certificate.clock.model) is not None:
+        sides = certificate.optimum_of(run)
         ends = sides.ends if sides and measured.is_slower_than(model) else (None, None)
         row = {
             "policy": run.policy,
-            **measured.beside(model, len(found.instance)),
+            **measured.beside(model, len(certificate.instance)),
             "ratio": [ratio(measured.latency_ns, end) for end in ends],
         }
         provenance = {**provenance, "measured": row}
-    return replace(found, notes=tuple(notes), provenance=provenance)
+    return replace(certificate, notes=tuple(notes), provenance=provenance)
 
 
 def _measured(row: dict[str, Any]) -> Iterator[str]:
@@ -197,57 +197,63 @@ def _measured(row: dict[str, Any]) -> Iterator[str]:
         )
 
 
-def _lines(found: Certificate, attain: str | None) -> Iterator[str]:
-    in_rounds = found.clock.is_even
+def _lines(certificate: Certificate, attain: str | None) -> Iterator[str]:
+    in_rounds = certificate.clock.is_even
     what, unit = ("total latency", "") if in_rounds else ("mean latency", " s")
-    yield (
-        f"{what} {found.worded_total(found.objective, up=True)}{unit}, proved to be at least "
-        f"{found.worded_total(found.lower_bound, up=False)}{unit}: gap {percent(found.gap)}"
-    )
-    if not in_rounds and found.upper is not None:
-        yield f"best schedule: {found.provenance['found_by']}"
-    if found.undecided is not None:
-        yield found.undecided
-    for optimum in found.narrower:
+    best = certificate.worded_total(certificate.objective, up=True)
+    bound = certificate.worded_total(certificate.lower_bound, up=False)
+    gap = percent(certificate.gap)
+    yield f"{what} {best}{unit}, proved to be at least {bound}{unit}: gap {gap}"
+    if not in_rounds and certificate.upper is not None:
+        yield f"best schedule: {certificate.provenance['found_by']}"
+    if certificate.undecided is not None:
+        yield certificate.undecided
+    for optimum in certificate.narrower:
         upper, lower = optimum.ends
-        compared = [run.policy for run in found.runs if found.optimum_of(run) == optimum]
+        compared = [
+            run.policy for run in certificate.runs if certificate.optimum_of(run) == optimum
+        ]
+        best = certificate.worded_total(upper, up=True)
+        bound = certificate.worded_total(lower, up=False)
         yield (
-            f"schedules of the scope {optimum.scope}: {what} {found.worded_total(upper, up=True)}"
-            f"{unit}, at least {found.worded_total(lower, up=False)}{unit}; "
+            f"schedules of the scope {optimum.scope}: {what} {best}{unit}, at least {bound}{unit}; "
             f"compared with these: {', '.join(compared)}"
         )
-    rows = [_row(found, run, count) for run, count in zip(found.runs, found.attained, strict=True)]
+    rows = [
+        _row(certificate, run, count)
+        for run, count in zip(certificate.runs, certificate.attained, strict=True)
+    ]
     yield from table(rows)
-    yield from settings_table(found.provenance.get("settings", {}))
-    if "measured" in found.provenance:
-        yield from _measured(found.provenance["measured"])
-    if found.in_time is not None:
-        yield found.in_time.sentence
+    yield from settings_table(certificate.provenance.get("settings", {}))
+    if "measured" in certificate.provenance:
+        yield from _measured(certificate.provenance["measured"])
+    if certificate.in_time is not None:
+        yield certificate.in_time.sentence
         if attain is not None:
-            yield found.in_time.verdict(attain)
-    if found.eager_sentence is not None:
-        yield found.eager_sentence
-    if found.lower_bound is not None or found.in_time is not None:
-        for scope in (*(optimum.scope for optimum in found.narrower), found.scope):
-            say(f"scope {scope}: {scope.sentence}" if found.narrower else scope.sentence)
-    if found.instance.block_size > 1:
-        say(found.instance.in_blocks)
-    for line in found.notes:
+            yield certificate.in_time.verdict(attain)
+    if certificate.eager_sentence is not None:
+        yield certificate.eager_sentence
+    if certificate.lower_bound is not None or certificate.in_time is not None:
+        for scope in (*(optimum.scope for optimum in certificate.narrower), certificate.scope):
+            say(f"scope {scope}: {scope.sentence}" if certificate.narrower else scope.sentence)
+    if certificate.instance.block_size > 1:
+        say(certificate.instance.in_blocks)
+    for line in certificate.notes:
         say(f"kvopt: {line}")
 
 
-def _row(found: Certificate, run: PolicyRun, in_time: int | None) -> dict[str, object]:
-    in_rounds, (least, most) = found.clock.is_even, found.worded_ratio(run)
-    outside = "" if found.scope.covers(run.scope) else f" with {run.scope}: not covered"
-    sides = found.optimum_of(run)
+def _row(certificate: Certificate, run: PolicyRun, in_time: int | None) -> dict[str, object]:
+    in_rounds, (least, most) = certificate.clock.is_even, certificate.worded_ratio(run)
+    outside = "" if certificate.scope.covers(run.scope) else f" with {run.scope}: not covered"
+    sides = certificate.optimum_of(run)
     return {
         "policy": run.policy,
-        **({"scope": sides and sides.scope} if found.narrower else {}),
-        **({} if found.in_time is None else {"in time": in_time}),
-        "latency" if in_rounds else "mean s": found.worded_total(run.objective, up=True),
+        **({"scope": sides and sides.scope} if certificate.narrower else {}),
+        **({} if certificate.in_time is None else {"in time": in_time}),
+        "latency" if in_rounds else "mean s": certificate.worded_total(run.objective, up=True),
         "x optimum, at least": least,
         "at most": most,
-        **waiting_cells(found.measures(run), found.clock),
+        **waiting_cells(certificate.measures(run), certificate.clock),
         **({} if in_rounds else {"evictions": run.evictions}),
         "outcome": run.outcome + outside,
     }
@@ -277,8 +283,8 @@ def verify_command(
     except KeyboardInterrupt:
         say("kvopt: interrupted, nothing is known of the file")
         raise typer.Exit(common.INTERRUPTED) from None
-    said = {"valid": verdict.valid, "readable": verdict.readable, "report": verdict.lines}
-    show(said, verdict.lines)
+    answer = {"valid": verdict.valid, "readable": verdict.readable, "report": verdict.lines}
+    show(answer, verdict.lines)
     finish(status=verdict.exit_status)
 
 
@@ -299,16 +305,18 @@ def check_command(
     instance = problem.read()
     summary = []
     try:
-        made = read_schedule(schedule, instance)
-        check = made.check()
-        found: dict[str, Any] = {name: getattr(check, name) for name in _SAID}
-        paused = f", {counted(made.pauses, 'pause')} with tokens kept" if made.pauses else ""
+        timetable = read_schedule(schedule, instance)
+        check = timetable.check()
+        facts: dict[str, Any] = {name: getattr(check, name) for name in _SAID}
+        paused = (
+            f", {counted(timetable.pauses, 'pause')} with tokens kept" if timetable.pauses else ""
+        )
         summary = [
             f"{'feasible' if check.feasible else 'not feasible'}: total latency "
             f"{check.objective:,}, peak memory {check.peak_memory:,} of {instance.memory:,} at "
             f"time {check.peak_time:,}, makespan {check.makespan:,}{paused}"
         ]
     except FalseClaim as error:
-        found = {"feasible": False, "violations": [str(error)]}
-    show(found, [*found["violations"], *summary])
-    finish(status=common.FAILED * (not found["feasible"]))
+        facts = {"feasible": False, "violations": [str(error)]}
+    show(facts, [*facts["violations"], *summary])
+    finish(status=common.FAILED * (not facts["feasible"]))

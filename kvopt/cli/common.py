@@ -63,8 +63,8 @@ _PLACE = re.compile(r"\{(\w+)\}")
 
 def names_of(kind: str) -> list[str]:
     """Return the names of a kind; the module is loaded at the first call."""
-    found = resolve_name(NAMES[kind])
-    return [str(name) for name in (found() if isroutine(found) else found)]
+    names = resolve_name(NAMES[kind])
+    return [str(name) for name in (names() if isroutine(names) else names)]
 
 
 def completing(kind: str) -> Callable[[str], list[str]]:
@@ -79,8 +79,8 @@ def filled_in(text: str) -> str:
 
 def _completed(about: str, names: str) -> Any:
     """Return the completion of a kind, by default the one of a help text; else None."""
-    found = _PLACE.search(about)
-    kind = names or (found and found[1])
+    match = _PLACE.search(about)
+    kind = names or (match and match[1])
     return completing(kind) if kind else None
 
 
@@ -115,8 +115,8 @@ def argument(metavar: str, about: str, default: Any = ..., names: str = "") -> A
 
 def policies(about: str, default: Any = None) -> Any:
     """Return the option that names schedulers."""
-    said = f"{about}  One of {{policies}}; `kvopt policies` describes them."
-    return option(said, NAMED, "--policy -P", default)
+    words = f"{about}  One of {{policies}}; `kvopt policies` describes them."
+    return option(words, NAMED, "--policy -P", default)
 
 
 def _read(about: str, metavar: str, read: Callable[[str], object]) -> Any:

@@ -96,8 +96,8 @@ def import_command(
             f"kvopt: {notes['cached_tokens']:,} tokens of these prompts were cached, and count as "
             "processed and held all the same: the trace does not say which ones"
         )
-    for reason, found in notes["dropped"].items():
-        say(f"left out {found['rows']}: {reason} (first at line {found['first_line']})")
+    for reason, entry in notes["dropped"].items():
+        say(f"left out {entry['rows']}: {reason} (first at line {entry['first_line']})")
     if notes["out_of_order"]:
         say(f"sorted: {notes['out_of_order']} arrived before an earlier line")
 
@@ -153,7 +153,7 @@ def export_command(
 
 def _latency_of(schedule: Path, instance: Instance) -> int:
     """Return the total latency of a schedule that is a solution of the program."""
-    found = given_schedule(instance, schedule, f"--schedule {schedule}")
-    if found.pauses:
+    feasible = given_schedule(instance, schedule, f"--schedule {schedule}")
+    if feasible.pauses:
         raise InvalidInput("has pauses, the program has none", field=f"--schedule {schedule}")
-    return int(found.objective)
+    return int(feasible.objective)

@@ -105,8 +105,8 @@ def fleet_command(
     others = (aims.match, aims.target, tried.counts)
     refuse("options", only, is_over_time and (aims.attain is None or any(others)))
     is_target = aims.match is None
-    given = [aims.match, aims.target, aims.attain]
-    refuse("options", "give --match, --target or --attain, one of them", given.count(None) != 2)
+    exclusive = [aims.match, aims.target, aims.attain]
+    refuse("options", "give --match, --target or --attain, one of them", exclusive.count(None) != 2)
     no_match = "goes with --match; --counts names the machines to try"
     refuse("--workers", no_match, is_target and problem.workers is not None)
     counts = None if tried.counts is None else _parsed(tried.counts)
@@ -134,24 +134,24 @@ def fleet_command(
         "observer": say if is_watched() else detail,
         "command": command_line(),
     }
-    found: FleetSizes | FleetOverTime
+    result: FleetSizes | FleetOverTime
     with common.undisturbed(), blamed_on(problem.file):
         if over_time.every is not None:
-            found = day = fleet_over_time(
+            result = day = fleet_over_time(
                 instance, over_time.every, start_up=over_time.start_up, **shared
             )
             show(day.to_json(), _lines_over_time(day))
         else:
-            found = sizes = fleet_sizes(instance, aim, counts=counts, **shared)
+            result = sizes = fleet_sizes(instance, aim, counts=counts, **shared)
             show(sizes.to_json(), _lines(sizes))
         if out is not None:  # last: a full disk must not lose the answer
-            _write(found, out, "every" if is_over_time else "fleet")
-    common.finish(found.signal_number)
+            _write(result, out, "every" if is_over_time else "fleet")
+    common.finish(result.signal_number)
 
 
 def _parsed(text: str) -> list[int]:
     """Return the numbers of ``1..12`` or ``2,4,8``."""
-    found: set[int] = set()
+    counts: set[int] = set()
     for part in text.split(","):
         match = _COUNTS.fullmatch(part.strip())
         if match is None:
@@ -161,22 +161,22 @@ def _parsed(text: str) -> list[int]:
         if not 1 <= first <= last <= MOST_WORKERS:
             reason = f"must rise from 1 at least to {MOST_WORKERS:,} at most, got {shown(text)}"
             raise InvalidInput(reason, field="--counts")
-        if len(found) + last - first >= _MOST_COUNTS:
+        if len(counts) + last - first >= _MOST_COUNTS:
             raise InvalidInput(f"has more than {_MOST_COUNTS:,} numbers", field="--counts")
-        found.update(range(first, last + 1))
-    return sorted(found)
+        counts.update(range(first, last + 1))
+    return sorted(counts)
 
 
-def _write(found: FleetSizes | FleetOverTime, out: Path, name: str) -> None:
+def _write(result: FleetSizes | FleetOverTime, out: Path, name: str) -> None:
     """Write the answer and its picture next to the certificates."""
     out.mkdir(parents=True, exist_ok=True)
-    write_atomically(out / f"{name}.json", json_of.dumps(found.to_json(), indent=1) + "\n")
+    write_atomically(out / f"{name}.json", json_of.dumps(result.to_json(), indent=1) + "\n")
     try:
         from kvopt.show import plots
     except MissingPackage as error:
         say(f"kvopt: no picture: {error}")
     else:
-        figure = found.plot()
+        figure = result.plot()
         for suffix in ("svg", "png"):
             plots.save(figure, out / f"{name}.{suffix}")
     proofs = "a certificate of each number of machines"
@@ -184,10 +184,10 @@ def _write(found: FleetSizes | FleetOverTime, out: Path, name: str) -> None:
     say(f"wrote {out}: {proofs}, picture, JSON")
 
 
-def _lines_over_time(found: FleetOverTime) -> Iterator[str]:
-    yield found.answer
-    scale = found.problem.problem.clock.scale
-    unit = "round" if found.problem.problem.clock.is_even else "s"
+def _lines_over_time(over_time: FleetOverTime) -> Iterator[str]:
+    yield over_time.answer
+    scale = over_time.problem.problem.clock.scale
+    unit = "round" if over_time.problem.problem.clock.is_even else "s"
     rows = [
         {
             f"from {unit}": f"{window.begin / scale:,.12g}",
@@ -198,44 +198,44 @@ def _lines_over_time(found: FleetOverTime) -> Iterator[str]:
             "misses": window.misses,
             "allowed": window.allowed,
         }
-        for window in found.windows
+        for window in over_time.windows
     ]
     yield from table(rows)
     sums = {
-        f"{found.unit}": "sum",
-        "formula": found.worded(found.formula, up=True),
-        "proved": found.worded(found.proved, up=False),
-        "whenever they change": found.worded(found.machine_time, up=False),
-        "sufficient": found.worded(found.sufficient, up=True),
+        f"{over_time.unit}": "sum",
+        "formula": over_time.worded(over_time.formula, up=True),
+        "proved": over_time.worded(over_time.proved, up=False),
+        "whenever they change": over_time.worded(over_time.machine_time, up=False),
+        "sufficient": over_time.worded(over_time.sufficient, up=True),
     }
     yield from table([sums])
-    say(found.problem.problem.scope.sentence)
-    if found.left:
-        say(f"kvopt: not looked at: windows {', '.join(map(str, found.left))}")
+    say(over_time.problem.problem.scope.sentence)
+    if over_time.left:
+        say(f"kvopt: not looked at: windows {', '.join(map(str, over_time.left))}")
 
 
-def _lines(found: FleetSizes) -> Iterator[str]:
-    measure = found.measure
-    yield found.answer
-    yield f"target: {measure.said(found.target)}"
+def _lines(sizes: FleetSizes) -> Iterator[str]:
+    measure = sizes.measure
+    yield sizes.answer
+    yield f"target: {measure.said(sizes.target)}"
     rows = [
         {
             "machines": band.workers,
             f"{measure.name} at least": measure.worded(band.lower, up=False),
             "at most": measure.worded(band.upper, up=True),
             "found by": band.found_by,
-            "target": _verdict(found, band),
-            **{label: measure.worded(band.runs.get(label), up=True) for label in found.labels},
+            "target": _verdict(sizes, band),
+            **{label: measure.worded(band.runs.get(label), up=True) for label in sizes.labels},
         }
-        for band in found.bands
+        for band in sizes.bands
     ]
     yield from table(rows)
-    say(found.scope.sentence)
-    if found.left:
-        say(f"kvopt: not looked at: {', '.join(map(str, found.left))} machines")
+    say(sizes.scope.sentence)
+    if sizes.left:
+        say(f"kvopt: not looked at: {', '.join(map(str, sizes.left))} machines")
 
 
-def _verdict(found: FleetSizes, band: Band) -> str:
-    if found.is_impossible(band):
+def _verdict(sizes: FleetSizes, band: Band) -> str:
+    if sizes.is_impossible(band):
         return "impossible"
-    return "reached" if found.is_reached(band) else "open"
+    return "reached" if sizes.is_reached(band) else "open"

@@ -93,7 +93,7 @@ def capacity_command(
     share = _number(fraction, "--fraction")
     tokens = capacity(shape, memory, gpus, share)
     note = _NOTE if shape.name in _OF_THE_PAPERS else None
-    said = {
+    facts = {
         "memory": tokens,
         "kv_bytes": shape.kv_bytes,
         "weight_bytes": shape.weight_bytes,
@@ -107,7 +107,7 @@ def capacity_command(
         f"{shape.name}: weights {shape.weight_bytes:,} bytes; "
         f"{gpus} x {memory:,} bytes x {fraction}",
     )
-    show(said, lines)
+    show(facts, lines)
     if note and not is_json():
         say(note)
 
@@ -138,14 +138,14 @@ def fit_command(
         f"{fit.largest_error:.1%} at most"
     )
     is_file = output is not None and own_descriptor(output) != 1
-    found = replace(
+    fitted = replace(
         fit.batch_time,
         name=output.stem if is_file and output else None,
         notes=f"fitted to {label(table)}: {errors}",
     )
-    said = ("rows", "seconds", "model_seconds", "largest_error", "typical_error")
-    with written(output, write_batch_time, found):
-        show(found.to_json() | {name: getattr(fit, name) for name in said}, _lines(found))
+    columns = ("rows", "seconds", "model_seconds", "largest_error", "typical_error")
+    with written(output, write_batch_time, fitted):
+        show(fitted.to_json() | {name: getattr(fit, name) for name in columns}, _lines(fitted))
     if not is_json():
         say(f"{'fitted' if output is None else f'wrote {name_of(output)}'}: {errors}")
         say(f"these rounds took {fit.seconds:.4g} s, by the model {fit.model_seconds:.4g} s")
@@ -171,33 +171,33 @@ def show_command(
     _json: Json,
 ) -> None:
     """Show a batch-time model: a measured one, a roofline such as llama-3-8b@h100, or a file."""
-    found = batch_time(model)
-    with written(output, write_batch_time, found):
-        show(found.to_json(), [*_lines(found), found.notes or ""])
+    shown_model = batch_time(model)
+    with written(output, write_batch_time, shown_model):
+        show(shown_model.to_json(), [*_lines(shown_model), shown_model.notes or ""])
     if output is not None and not is_json():
         say(f"wrote {name_of(output)}")
 
 
-def _lines(found: BatchTime) -> Iterator[str]:
-    for line in found.lines:
+def _lines(model: BatchTime) -> Iterator[str]:
+    for line in model.lines:
         yield f"{line.round_ns:,} ns + {line.token_ns:,} ns a token"
-    yield f"{found.kv_ns:,} ns a token held, {found.prompt_ns:,} ns more a prompt token"
+    yield f"{model.kv_ns:,} ns a token held, {model.prompt_ns:,} ns more a prompt token"
 
 
 def list_command(_json: Json) -> None:
     """List models and GPUs with their sources, and how long the shortest round lasts on them."""
     times = {name: batch_time(name) for name in (*PRESETS, *pairs())}
-    said = {
+    lists = {
         "models": [asdict(shape) | {"kv_bytes": shape.kv_bytes} for shape in MODELS.values()],
         "gpus": [asdict(gpu) for gpu in GPUS.values()],
         "presets": [{"preset": name, **model.to_json()} for name, model in times.items()],
     }
-    told = ("name", "parameters", "active", "kv_bytes", "source")
+    columns = ("name", "parameters", "active", "kv_bytes", "source")
     units = {"memory": "GB", "bandwidth": "GB/s", "flops": "GFLOP/s", "link": "GB/s"}
-    models = [{key: each[key] for key in told} for each in said["models"]]
+    models = [{key: row[key] for key in columns} for row in lists["models"]]
     gpus = [
-        each | {key: f"{each[key] // GIGABYTE:,} {unit}" for key, unit in units.items()}
-        for each in said["gpus"]
+        row | {key: f"{row[key] // GIGABYTE:,} {unit}" for key, unit in units.items()}
+        for row in lists["gpus"]
     ]
     rounds = [
         {
@@ -207,4 +207,4 @@ def list_command(_json: Json) -> None:
         }
         for name, model in times.items()
     ]
-    show(said, [*table(models), "", *table(gpus), "", *table(rounds)])
+    show(lists, [*table(models), "", *table(gpus), "", *table(rounds)])

@@ -244,22 +244,22 @@ def table(rows: Sequence[Mapping[str, object]]) -> list[str]:
     """
     if not rows:
         return []
-    made = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    grid = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
     columns = [[_cell(row[name]) for row in rows] for name in rows[0]]
     for name, cells in zip(rows[0], columns, strict=True):
         is_number = all(map(_NUMBER.match, cells))
         whole = max(map(cell_len, (*name.split(), *cells)))
-        made.add_column(
+        grid.add_column(
             Text(name),
             justify="right" if is_number else "left",
             min_width=whole if is_number else min(whole, _NARROWEST),
             overflow="fold",
         )
     for row in zip(*columns, strict=True):
-        made.add_row(*map(Text, row))
+        grid.add_row(*map(Text, row))
     console = Console(highlight=False, width=None if sys.stdout.isatty() else _ANY_WIDTH)
     with console.capture() as printed:
-        console.print(made, crop=False)
+        console.print(grid, crop=False)
     return [*map(str.rstrip, printed.get().splitlines())]
 
 
@@ -289,7 +289,7 @@ def settings_table(settings: Mapping[str, Mapping[str, Any]]) -> list[str]:
 def _cell(value: object) -> str:
     """Return a cell; for an object its keys with their values."""
     if isinstance(value, dict):
-        value = [key if each is None else f"{key}={each}" for key, each in value.items()]
+        value = [key if member is None else f"{key}={member}" for key, member in value.items()]
     return one_line(", ".join(value) if isinstance(value, list) else or_dash(value))
 
 
@@ -300,21 +300,21 @@ CHECKED = "; kvopt verify checks it"
 """Remark about a certificate."""
 
 
-def try_outputs(**given: Path | None) -> None:
+def try_outputs(**outputs: Path | None) -> None:
     """Refuse a file that cannot be written, before the work whose result it holds.
 
     The paths have the names of their options.  If one of them is standard output, everything else
     is printed to standard error.
     """
-    known = {f"--{name} {path}": path for name, path in given.items() if path is not None}
-    piped = [place for place, path in known.items() if own_descriptor(path) == 1]
+    places = {f"--{name} {path}": path for name, path in outputs.items() if path is not None}
+    piped = [place for place, path in places.items() if own_descriptor(path) == 1]
     others = ["--json"] * is_json() + piped[1:]
     if piped and others:
         reason = f"goes without {others[0]}: both are standard output"
         raise InvalidInput(reason, field=piped[0])
     if piped:
         sys.stdout = sys.stderr if _shown.level <= logging.INFO else io.StringIO()
-    for place, path in known.items():
+    for place, path in places.items():
         with _placed(place):
             refuse_unwritable(path)
 

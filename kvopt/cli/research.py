@@ -31,22 +31,22 @@ def reduce_command(
     that are not such a problem.
     """
     refuse("problem", f"must be three-partition, got {problem!r}", problem != "three-partition")
-    given = ThreePartition(target, tuple(numbers))
+    partition = ThreePartition(target, tuple(numbers))
     if output is not None:
-        write_output(output, write_instance, given.instance())
-    found = decide(given, time_limit=time_limit, threads=threads)
-    proof = found.certificate
+        write_output(output, write_instance, partition.instance())
+    reduction = decide(partition, time_limit=time_limit, threads=threads)
+    proof = reduction.certificate
     with written(certificate, write_certificate, proof, CHECKED, "--certificate"):
-        show(found.to_json(), _reduced(found))
-    finish(found.result.signal_number, common.NOTHING_FOUND * (found.answer == "open"))
+        show(reduction.to_json(), _reduced(reduction))
+    finish(reduction.result.signal_number, common.NOTHING_FOUND * (reduction.answer == "open"))
 
 
-def _reduced(found: Reduction) -> Iterator[str]:
-    result = found.result
+def _reduced(reduction: Reduction) -> Iterator[str]:
+    result = reduction.result
     yield (
-        f"{found.answer}: total latency {or_dash(result.objective)}, proved to be at least "
+        f"{reduction.answer}: total latency {or_dash(result.objective)}, proved to be at least "
         f"{or_dash(result.lower_bound)} ({result.bound_source}: {result.bounded_by}); "
-        f"a partition needs {found.problem.threshold:,}"
+        f"a partition needs {reduction.problem.threshold:,}"
     )
-    for triple in found.partition or ():
-        yield f"{' + '.join(map(str, triple))} = {found.problem.target}"
+    for triple in reduction.partition or ():
+        yield f"{' + '.join(map(str, triple))} = {reduction.problem.target}"

@@ -58,12 +58,12 @@ def run_command(
     runs: list[PolicyRun] = []
     interrupted, refused = False, None
     try:
-        for name, each in zip(names, chosen, strict=True):
+        for name, scheduler in zip(names, chosen, strict=True):
             if is_watched():
                 say(f"{label(file)}: {name} ...")
             with common.searching(file, name):  # it reports compilation
                 runs.append(
-                    simulate(instance, each, router=router, clock=clock, slo=slo, label=name)
+                    simulate(instance, scheduler, router=router, clock=clock, slo=slo, label=name)
                 )
     except KeyboardInterrupt:
         interrupted = True
@@ -71,20 +71,20 @@ def run_command(
         if not runs:
             raise
         refused = error  # finished runs are still reported
-    made = {"batch_time": clock.model.to_json()} if clock.model else {}
+    assumed = {"batch_time": clock.model.to_json()} if clock.model else {}
     with common.undisturbed():
         with (
             written(output, _write, runs[0] if runs else None) as is_there,
             written(timeline, _write_timeline, runs, option="--timeline"),
         ):
             rows = Comparison(runs).rows() if runs else []
-            said = [run.to_json() for run in runs]
+            members = [run.to_json() for run in runs]
             if slo is not None:
                 counts = [attained_in(run, slo) for run in runs]
                 pairs = zip(rows, counts, strict=True)
                 rows = [_with_attained(*pair, attain, len(instance)) for pair in pairs]
-                said = [{**row, "attained": n} for row, n in zip(said, counts, strict=True)]
-            show({**made, "policies": said}, table(rows))
+                members = [{**row, "attained": n} for row, n in zip(members, counts, strict=True)]
+            show({**assumed, "policies": members}, table(rows))
         if is_there and runs[0].evictions:
             say(
                 f"kvopt: {output} holds the last starts; work that {runs[0].evictions} evictions "
@@ -153,19 +153,19 @@ def plot_command(
     recorded = file if is_run(file) else None
     no_schedule = "goes without a recorded run, which is one"
     refuse("--schedule", no_schedule, recorded is not None and schedule is not None)
-    given = ProblemOptions(**{**vars(problem), "file": None if recorded else file}, run=recorded)
-    instance, runs, _ = given.read(clock)
+    options = ProblemOptions(**{**vars(problem), "file": None if recorded else file}, run=recorded)
+    instance, runs, _ = options.read(clock)
     with blamed_on(file):
         if wrong := [text for run in runs for text in run.violations()]:
             raise InvalidInput(f"on this clock: {wrong[0]}")
-        for name, each in zip(names, chosen, strict=True):
-            runs.append(simulate(instance, each, clock=clock, label=name))
-    made = None if schedule is None else read_schedule(schedule, instance)
-    known = None
+        for name, scheduler in zip(names, chosen, strict=True):
+            runs.append(simulate(instance, scheduler, clock=clock, label=name))
+    drawn = None if schedule is None else read_schedule(schedule, instance)
+    drawn_policy = None
     if len(runs) == 1 and clock.is_even and not (runs[0].evictions or runs[0].pauses):
-        made, known = runs[0].schedule, runs[0].policy
-    if made is not None:
-        write_output(output, partial(plot_schedule, subtitle=known), made)
+        drawn, drawn_policy = runs[0].schedule, runs[0].policy
+    if drawn is not None:
+        write_output(output, partial(plot_schedule, subtitle=drawn_policy), drawn)
     elif runs:
         timing.say_assumed()
         write_output(output, plot_runs, runs)

@@ -78,16 +78,16 @@ def solve_command(
     timing.say_assumed()
     if how.explain:
         for file, instance, _ in work:
-            asked = limits_of({"time_limit": limits.time_limit, "params": limits.params})
+            search_limits = limits_of({"time_limit": limits.time_limit, "params": limits.params})
             with blamed_on(file):
-                given = as_problem(instance, clock=clock, scope=scope, slo=how.slo)
+                explained_problem = as_problem(instance, clock=clock, scope=scope, slo=how.slo)
             rows = [
                 {
                     "instance": label(file),
                     "stage": stage,
                     "seconds": "-" if limit == inf else f"{limit:.1f}",
                 }
-                for stage, limit in explained(Search(given, asked))
+                for stage, limit in explained(Search(explained_problem, search_limits))
             ]
             print(*table(rows), sep="\n")
         return
@@ -97,7 +97,7 @@ def solve_command(
             left = limits.time_limit and max(limits.time_limit - spent - loading, 0.0)
             loading = 0.0
             with searching(file, clock=clock) as observer:
-                found = solve(
+                solved = solve(
                     instance,
                     clock=clock,
                     engine=how.engine,
@@ -111,8 +111,8 @@ def solve_command(
                     observer=observer,
                     **{**vars(limits), "time_limit": left},
                 )
-            results.append(found)
-            if found.signal_number is not None or signals:
+            results.append(solved)
+            if solved.signal_number is not None or signals:
                 break
         with written(output, write_schedule, results[0].schedule):
             _report(work, results, how.attain)
@@ -129,47 +129,49 @@ def _read(file: Path, problem: common.MemoryOptions, clock: Clock) -> Work:
 
 
 def _report(work: list[Work], results: list[SolveResult], attain: str | None) -> None:
-    done = [(file, each, found) for (file, each, _), found in zip(work, results, strict=False)]
-    rows = [{"file": str(file), **found.to_json()} for file, _, found in done]
+    done = [
+        (file, instance, result) for (file, instance, _), result in zip(work, results, strict=False)
+    ]
+    rows = [{"file": str(file), **result.to_json()} for file, _, result in done]
     show(results[0].to_json() if len(work) == 1 else {"results": rows}, _lines(done, attain))
 
 
 def _lines(done: list[tuple[Path, Instance, SolveResult]], attain: str | None) -> Iterator[str]:
-    yield from table([_row(*each) for each in done])
+    yield from table([_row(*row) for row in done])
     first = done[0][2]
     if not (first.clock.is_even and Scope.RUNS.covers(first.scope)):
         say(first.scope.sentence)
-    for file, _, found in done:
-        yield from settings_table(found.settings)
-        if found.in_time is not None:
-            yield f"{label(file)}: {found.in_time.sentence}"
+    for file, _, result in done:
+        yield from settings_table(result.settings)
+        if result.in_time is not None:
+            yield f"{label(file)}: {result.in_time.sentence}"
             if attain is not None:
-                yield f"{label(file)}: {found.in_time.verdict(attain)}"
-        if found.eager_sentence is not None:
-            yield f"{label(file)}: {found.eager_sentence}"
-        for line in (*found.faults, *found.notes):
+                yield f"{label(file)}: {result.in_time.verdict(attain)}"
+        if result.eager_sentence is not None:
+            yield f"{label(file)}: {result.eager_sentence}"
+        for line in (*result.faults, *result.notes):
             say(f"{label(file)}: {line}")
 
 
-def _row(file: Path, instance: Instance, found: SolveResult) -> dict[str, object]:
-    in_rounds, count = found.clock.is_even, max(len(instance), 1) * found.clock.scale
+def _row(file: Path, instance: Instance, result: SolveResult) -> dict[str, object]:
+    in_rounds, count = result.clock.is_even, max(len(instance), 1) * result.clock.scale
 
     def total(value: int | None) -> object:
         return value if in_rounds or value is None else f"{value / count:,.4f}"
 
-    bounded = found.bounded_by and f"{found.bounded_by} ({found.bound_source})"
+    bounded = result.bounded_by and f"{result.bounded_by} ({result.bound_source})"
     return {
         "instance": instance.name or label(file),
         "n": str(len(instance)),
         "M": str(instance.memory),
         **({} if in_rounds else {"workers": str(instance.workers)}),
-        "status": found.status,
-        "latency" if in_rounds else "mean s": total(found.objective),
-        "bound" if in_rounds else "at least": total(found.lower_bound),
-        "gap": percent(found.gap),
-        **({"bound by": bounded} if in_rounds else {"found by": found.found_by}),
-        "stopped": found.stop_reason,
-        **({"seconds": f"{found.seconds:.2f}"} if in_rounds else {}),
+        "status": result.status,
+        "latency" if in_rounds else "mean s": total(result.objective),
+        "bound" if in_rounds else "at least": total(result.lower_bound),
+        "gap": percent(result.gap),
+        **({"bound by": bounded} if in_rounds else {"found by": result.found_by}),
+        "stopped": result.stop_reason,
+        **({"seconds": f"{result.seconds:.2f}"} if in_rounds else {}),
     }
 
 

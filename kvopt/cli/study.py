@@ -87,16 +87,16 @@ def study_command(
         common.warn_oversubscription(work.jobs)
     try:
         observer = None if is_json() else _observer(study.name)
-        found = run_study(study, out, observer=observer, **vars(work))
+        result = run_study(study, out, observer=observer, **vars(work))
     except KeyboardInterrupt:  # before any work
         raise typer.Exit(common.INTERRUPTED) from None
     if is_watched():
         show_line("")
     with common.undisturbed():
-        for message in found.damaged:
+        for message in result.damaged:
             say(f"kvopt: {message}")
-        show(_to_json(found), _lines(found))
-    finish(found.signal_number, common.FAILED * bool(found.progress.failed))
+        show(_to_json(result), _lines(result))
+    finish(result.signal_number, common.FAILED * bool(result.progress.failed))
 
 
 def _list() -> None:
@@ -111,32 +111,32 @@ def _list() -> None:
         }
         for study in studies
     ]
-    said = {"studies": [{"name": each.name, "title": each.title} for each in studies]}
-    show(said, table(rows))
+    listed = {"studies": [{"name": one.name, "title": one.title} for one in studies]}
+    show(listed, table(rows))
 
 
-def _to_json(found: StudyResult) -> dict[str, object]:
+def _to_json(result: StudyResult) -> dict[str, object]:
     from kvopt.studies.answers import left_out
 
-    progress = found.progress
+    progress = result.progress
     counts = ("instances", "done", "failed", "before")
     return {
-        "study": found.study.name,
-        "directory": str(found.directory),
+        "study": result.study.name,
+        "directory": str(result.directory),
         **{key: getattr(progress, key) for key in counts},
-        "records": len(found.records),
-        "damaged": list(found.damaged),
-        "answer": list(found.answer),
-        "left_out": left_out(found.records),
+        "records": len(result.records),
+        "damaged": list(result.damaged),
+        "answer": list(result.answer),
+        "left_out": left_out(result.records),
         "seconds": round(progress.seconds, 3),
     }
 
 
-def _lines(found: StudyResult) -> Iterator[str]:
+def _lines(result: StudyResult) -> Iterator[str]:
     from kvopt.studies.answers import left_out
     from kvopt.studies.intervals import by_policy, four_digits
 
-    limits = found.study.limits[0]
+    limits = result.study.limits[0]
     in_seconds = limits.batch_time is not None
     rows = [
         {
@@ -149,20 +149,20 @@ def _lines(found: StudyResult) -> Iterator[str]:
             **({"mean s": row.latency and four_digits(row.latency)} if in_seconds else {}),
             **(_attaining(row, limits.attain) if limits.slo else {}),
         }
-        for row in by_policy(found.records)
+        for row in by_policy(result.records)
     ]
     yield from table(rows)
-    yield from map(str, found.answer)
-    for line in left_out(found.records):
+    yield from map(str, result.answer)
+    for line in left_out(result.records):
         say(f"kvopt: {line}")
-    for record in found.records:
+    for record in result.records:
         if record.outcome == "error":
             label = record.instance.name + (f", {record.policy}" if record.policy else "")
             say(f"kvopt: failed: {label}: {record.error}")
-    progress = found.progress
+    progress = result.progress
     say(
         f"kvopt: {progress.done} of {progress.instances} instances done, {progress.failed} failed; "
-        f"{found.directory} holds the results"
+        f"{result.directory} holds the results"
     )
 
 
@@ -185,15 +185,15 @@ def _observer(label: str) -> Callable[[StudyProgress], None]:
 
     A terminal shows one line that is kept up to date; a log file gets a line now and then.
     """
-    said = -_LOG_EVERY
+    last_logged = -_LOG_EVERY
 
     def show(progress: StudyProgress) -> None:
-        nonlocal said
+        nonlocal last_logged
         line = f"{label}  {_told(progress)}"
         if is_watched():
             show_line(line)
-        elif time.monotonic() - said >= _LOG_EVERY:
-            said = time.monotonic()
+        elif time.monotonic() - last_logged >= _LOG_EVERY:
+            last_logged = time.monotonic()
             say(line)
 
     return show

@@ -89,10 +89,10 @@ def info_command(
         "missing_extras": missing,
     }
     remedies = {EXTRAS[name].package: f"not installed: {remedy(name)}" for name in missing}
-    told = {**versions(), **remedies, **facts, "versions": None, "missing_extras": None}
+    rows = {**versions(), **remedies, **facts, "versions": None, "missing_extras": None}
     lines = (
         f"{name:15} {', '.join(value) if isinstance(value, list) else value}"
-        for name, value in told.items()
+        for name, value in rows.items()
         if value not in (None, [])
     )
     show(facts, lines)
