@@ -43,7 +43,10 @@ class Quiet(SimpleHTTPRequestHandler):
 
 @pytest.fixture(scope="module")
 def address() -> Iterator[str]:
-    subprocess.run(["make", "browser"], cwd=ROOT, check=True, capture_output=True)
+    fetched = subprocess.run(["make", "browser"], cwd=ROOT, capture_output=True, check=False)
+    if fetched.returncode and not (LIBRARY / "pyodide" / "pyodide.mjs").exists():
+        pytest.skip("npm cannot be reached, from which Pyodide comes")
+    assert fetched.returncode == 0, fetched.stderr
     handler = partial(Quiet, directory=LIBRARY)
     with ThreadingHTTPServer(("localhost", 0), handler) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
@@ -52,10 +55,15 @@ def address() -> Iterator[str]:
 
 
 @pytest.fixture(scope="module")
-def browser(address: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
     with chromium(tmp_path_factory.mktemp("profile")) as started:
-        started.driver.get(f"{address}/check.html")
         yield started
+
+
+@pytest.fixture(scope="module")
+def checker(browser: Browser, address: str) -> Browser:
+    browser.driver.get(f"{address}/check.html")
+    return browser
 
 
 def verdict(browser: Browser) -> tuple[str, list[str]]:
@@ -82,9 +90,9 @@ def unpacked(name: str, folder: Path) -> Path:
 
 @pytest.mark.parametrize("name", VALID)
 def test_valid_certificates_are_valid_in_the_browser(
-    browser: Browser, tmp_path: Path, name: str
+    checker: Browser, tmp_path: Path, name: str
 ) -> None:
-    heading, lines = checked(browser, KEPT / f"{name}.json.xz")
+    heading, lines = checked(checker, KEPT / f"{name}.json.xz")
     assert heading == f"{name}.json.xz: VALID"
     assert lines == list(verify(unpacked(name, tmp_path)).lines)
 
@@ -106,13 +114,13 @@ def _leave_out_memory(certificate: Any) -> None:
     [(_raise_bound, "INVALID"), (_begin_earlier, "INVALID"), (_leave_out_memory, "UNREADABLE")],
 )
 def test_spoiled_certificates_are_refused_in_the_browser(
-    browser: Browser, tmp_path: Path, spoil: Callable[[Any], None], word: str
+    checker: Browser, tmp_path: Path, spoil: Callable[[Any], None], word: str
 ) -> None:
     certificate = json.loads(unpacked(VALID[0], tmp_path).read_text())
     spoil(certificate)
     path = tmp_path / "spoiled.json"
     path.write_text(json.dumps(certificate))
-    heading, lines = checked(browser, path)
+    heading, lines = checked(checker, path)
     assert heading.startswith(f"spoiled.json: {word}")
     assert lines == list(verify(path).lines)
 
