@@ -1,9 +1,9 @@
 """Which part of a block each of its users pays for, over time, in a bound in seconds.
 
 The active users of a block hold it once, and read it once in a round.  Let the users that have
-arrived have weights, and let each of them count the block by its part of their sum.  Then active
-requests hold at least what they count, whoever they are.  Weights follow the times at which users
-run: turns of one session are hardly ever active together, so nearly all of a block is counted.
+arrived have weights, and let each of them count the block by its part of their sum.  Then any
+active requests hold at least what they count.  Weights follow the times at which users run: turns
+of one session are hardly ever active together, so nearly all of a block is counted.
 """
 
 from __future__ import annotations

@@ -74,7 +74,7 @@ class WorkServer(VllmServer):
 
 
 class _Foresight(Cache):
-    """A cache that what nobody uses again leaves first, and then what is used again last."""
+    """A cache that first evicts tokens without a later use, then those whose next use is latest."""
 
     def __init__(self, server: WorkServer, block: int, memory: int) -> None:
         super().__init__(server.instance.forest, block, memory, block)

@@ -1,7 +1,7 @@
 """Tokens that stay in memory between the work that computed them and that which finds them.
 
 A request may find tokens in the cache (`Chunks.cached`): of nodes that others hold, or compute in
-the same round; of nodes that nobody holds any more, or of its own before a pause.  The last two
+the same round; of nodes that no request holds any more, or of its own before a pause.  The last two
 have to stay in memory from the end of the last work that held so many of them.
 """
 

@@ -88,8 +88,8 @@ class ServerPolicy(PausingPolicy):
     prompts
         Most prompts that a round processes; vLLM has no such limit.
     victims
-        Who pauses if blocks run out: the ``last`` in line, or who has the ``least-computed``
-        tokens, as issue 54644 of vLLM proposes.
+        Which request pauses if blocks run out: the ``last`` in line, or that with the fewest
+        computed tokens (``least-computed``), as issue 54644 of vLLM proposes.
     """
 
     source = "vLLM 0.33.0, v1 scheduler"
