@@ -17,6 +17,8 @@ from types import FunctionType
 from typing import Any, TypeVar, cast
 
 from numba import config, njit
+from numba.core.compiler_lock import global_compiler_lock
+from numba.core.sigutils import normalize_signature
 from numba.core.types import unliteral
 
 from kvopt.kernels.compiler import Place, compile_elsewhere
@@ -82,7 +84,13 @@ def _with_callees(dispatcher: Any) -> Any:
         file._source_stamp = tuple((value.st_mtime, value.st_size) for value in stats)
     if file is not None:
         file._load_index = partial(_index, file._load_index)
+        dispatcher._cache._index_key = partial(_key, dispatcher._cache._index_key)
     return dispatcher
+
+
+def _key(key: Callable[..., tuple[Any, ...]], *types: Any) -> tuple[Any, ...]:
+    """Return the key of stored code, which tells whether Python can call it."""
+    return (*key(*types), _call.depth > 1)
 
 
 def _index(load: Callable[[], dict[Any, str]]) -> dict[Any, str]:
@@ -157,36 +165,51 @@ def _is_stored(dispatcher: Any, signature: Any) -> bool:
 
 
 def _watched(function: Function, **options: bool) -> Function:
-    """Let another process compile, and tolerate a full disk.
+    """Let another process compile, leave out wrappers that no one calls, tolerate a full disk.
 
-    The replaced method is called for new signatures only, so nothing else is slower.  With
+    The replaced methods are called for new signatures only, so nothing else is slower.  With
     ``NUMBA_DISABLE_JIT=1`` the function itself runs: slow, but visible to measures of coverage.
     """
     if getattr(config, "DISABLE_JIT", False):
         return function
-    dispatcher = _with_callees(_kept(function, partial(njit, nogil=True, **options)))
+    njit_here = partial(njit, nogil=True, no_cfunc_wrapper=True, **options)
+    dispatcher = _with_callees(_kept(function, njit_here))
     plain_type: Any = unliteral  # it has no types
-    plain, typed = dispatcher.compile, dispatcher.get_call_template
+    plain, add, typed = dispatcher.compile, dispatcher.add_overload, dispatcher.get_call_template
+    bare: set[Any] = set()  # types of arguments for which compiled functions alone can call it
 
     def watched(signature: Any) -> Any:
-        # What is compiled here for another function is no call of its own.
-        if not (_compiles_here or _call.depth or _is_stored(dispatcher, signature)):
+        is_inner = _call.depth > 0  # compiled for another function, it is no call of its own
+        if not (_compiles_here or is_inner or _is_stored(dispatcher, signature)):
             place = _place_of(dispatcher)
             if place is not None:
                 compile_elsewhere(place, signature)
-        _call.depth += 1
-        try:
-            return plain(signature)
-        except OSError:  # the code exists, but cannot be stored
-            dispatcher._cache.disable()
-            return plain(signature)
-        finally:
-            _call.depth -= 1
+        with global_compiler_lock:
+            # The wrapper that Python calls takes a third of the time to compile.
+            dispatcher.targetoptions["no_cpython_wrapper"] = is_inner
+            if not is_inner and (types := tuple(normalize_signature(signature)[0])) in bare:
+                bare.remove(types)
+                del dispatcher.overloads[types]
+            _call.depth += 1
+            try:
+                return plain(signature)
+            except OSError:  # the code exists, but cannot be stored
+                dispatcher._cache.disable()
+                return plain(signature)
+            finally:
+                _call.depth -= 1
+
+    def added(result: Any) -> None:
+        if _call.depth == 1:
+            add(result)
+        else:  # a call from Python would not find it, and compile it again
+            dispatcher.overloads[types := tuple(result.signature.args)] = result
+            bare.add(types)
 
     def alike(arguments: Any, named: Any) -> Any:
         return typed([*map(plain_type, arguments)], {k: plain_type(v) for k, v in named.items()})
 
-    dispatcher.compile = watched
+    dispatcher.compile, dispatcher.add_overload = watched, added
     # numba would compile a function again for each literal number in a call.
     dispatcher.get_call_template = alike
     _dispatchers.append(dispatcher)
