@@ -43,7 +43,7 @@ class BeamPlan(NamedTuple):
     ----------
     width, draws
         Nodes that are kept, and expansions of each.
-    stretch, ahead
+    interval, ahead
         Rounds or nanoseconds of a layer, and of the look-ahead beyond it.
     seed
         Seed of the random generator.
@@ -53,58 +53,59 @@ class BeamPlan(NamedTuple):
 
     width: int
     draws: int
-    stretch: int
+    interval: int
     ahead: int
     seed: int
     weight: float = 1.0
 
 
-class Kept(NamedTuple):
-    """Nodes of a beam, in rows, with the expansions and choices of a layer.
+class Layer(NamedTuple):
+    """Nodes of a beam at one time.
 
     Parameters
     ----------
+    nodes
+        The nodes: each is a row of each field.
     costs, seeds
         Cost of each so far above the bound of the prices, and the seed of its expansions.
     rules
-        The parts of the rule that made each.
-    seen, paid, states
-        For each expansion, at row times draws plus draw, its cost with the look-ahead, and two
-        numbers that identify it: its state and, if this is incomplete, its cost without.
-    chosen
-        The cheapest expansions.
-    next_costs, next_seeds, next_rules
-        Results of the chosen expansions.
+        The parts of the rule that led to each.
     """
 
+    nodes: Any
     costs: Floats
     seeds: Integers
     rules: Floats
+
+
+class Expansions(NamedTuple):
+    """Expansions of the nodes of a layer, at row times draws plus draw.
+
+    Parameters
+    ----------
+    seen
+        The cost of each with the look-ahead.
+    paid, states
+        Two numbers that identify each: its state and, if this is incomplete, its cost without.
+    chosen
+        The cheapest expansions.
+    """
+
     seen: Floats
     paid: Floats
     states: Integers
     chosen: Integers
-    next_costs: Floats
-    next_seeds: Integers
-    next_rules: Floats
 
 
 class Beam(NamedTuple):
-    """Nodes of a layer, nodes of the next one, and their costs; a node is a row of each field."""
+    """Nodes of a layer, those of the next one, and the expansions that lead to it."""
 
-    here: Any
-    there: Any
-    kept: Kept
-
-    def after(self, taken: int) -> Beam:
-        """Replace the nodes by the chosen expansions."""
-        kept = self.kept
-        kept.costs[:taken], kept.seeds[:taken] = kept.next_costs[:taken], kept.next_seeds[:taken]
-        kept.rules[:taken] = kept.next_rules[:taken]
-        return Beam(self.there, self.here, kept)
+    here: Layer
+    there: Layer
+    expansions: Expansions
 
 
-class Stretch(NamedTuple):
+class Interval(NamedTuple):
     """Layer: its end, expansions of each node, whether to keep them, and requests that they see."""
 
     until: int
@@ -113,42 +114,38 @@ class Stretch(NamedTuple):
     seen: int
 
 
-def one_kept(plan: BeamPlan, rule: Sequence[float]) -> Kept:
-    """Return a beam of one node with the usual dispatch rule, and space for the largest beam."""
+def beam_of(here: Any, there: Any, plan: BeamPlan, rule: Sequence[float]) -> Beam:
+    """Return a beam that begins with one node and the usual dispatch rule.
+
+    ``here`` and ``there`` are empty nodes, as many as the beam is wide.
+    """
     width, tries = plan.width, plan.width * plan.draws
-    rules, (costs, next_costs) = np.tile(np.array(rule), (width, 1)), np.zeros((2, width))
-    chosen, seeds, next_seeds = np.zeros((3, width), dtype=np.int64)
     (seen, paid), states = np.zeros((2, tries)), np.zeros(tries, dtype=np.int64)
-    seeds[0] = plan.seed
-    return Kept(
-        costs,
-        seeds,
-        rules,
-        seen,
-        paid,
-        states,
-        chosen,
-        next_costs,
-        next_seeds,
-        np.zeros_like(rules),
-    )
+    chosen = np.zeros(width, dtype=np.int64)
+    layers = [
+        Layer(
+            nodes, np.zeros(width), np.full(width, plan.seed), np.tile(np.array(rule), (width, 1))
+        )
+        for nodes in (here, there)
+    ]
+    return Beam(*layers, Expansions(seen, paid, states, chosen))
 
 
 @compiled
-def choose(kept: Kept, order: Integers, draws: int, most: int) -> int:
+def choose(expansions: Expansions, order: Integers, draws: int, limit: int) -> int:
     """Choose the first distinct expansions in an order, so many of a node; return their number."""
-    taken, states, paid = 0, kept.states, kept.paid
+    taken, states, paid = 0, expansions.states, expansions.paid
     children = np.zeros(len(order) // draws, dtype=np.int64)
     for x in order:
-        new = children[x // draws] < most
+        new = children[x // draws] < limit
         for place in range(taken):
-            y = kept.chosen[place]
+            y = expansions.chosen[place]
             new = new and (states[x] != states[y] or abs(paid[x] - paid[y]) > _SAME)
         if new:
-            kept.chosen[taken] = x
+            expansions.chosen[taken] = x
             children[x // draws] += 1
             taken += 1
-            if taken == len(kept.chosen):
+            if taken == len(expansions.chosen):
                 break
     return taken
 
@@ -159,23 +156,23 @@ class Operations(NamedTuple):
     Parameters
     ----------
     row_of
-        Given nodes and a row: that node.
+        From nodes and a row: that node.
     copy_of
-        Given two nodes and how many waiting requests: copy the first into the second one.
-    arranged
-        Given world, node, last rule, work arrays, random state and whether to keep the rule: blur
+        From two nodes and a number of waiting requests: copy the first into the second one.
+    draw_rule
+        From world, node, last rule, work arrays, random state and whether to keep the rule: blur
         the line, and return a rule, of floats.
     run_on
-        Given world, node, rule, time and work arrays: run up to the time, and return the cost.
+        From world, node, rule, time and work arrays: run up to the time, and return the cost.
     lost
-        Given world and node: the loss of waiting requests.
+        From world and node: the loss of waiting requests.
     entry, tells_all
         Position of the state among the counts of a node, and whether nodes of one state are equal.
     """
 
     row_of: Callable[[Any, int], Any]
     copy_of: Callable[[Any, Any, int], None]
-    arranged: Callable[[Any, Any, Floats, Any, State, bool], Any]
+    draw_rule: Callable[[Any, Any, Floats, Any, State, bool], Any]
     run_on: Callable[[Any, Any, Any, int, Any], float]
     lost: Callable[[Any, Any], float]
     entry: int
@@ -188,11 +185,11 @@ _of = cast("Operations", None)  # `tries_of` gives them
 def _tries(
     world: Any,
     plan: BeamPlan,
-    here: Any,
-    there: Any,
-    kept: Kept,
-    stretch: Stretch,
-    room: Any,
+    here: Layer,
+    there: Layer,
+    expansions: Expansions,
+    interval: Interval,
+    workspace: Any,
     first: int,
     last: int,
 ) -> None:
@@ -202,48 +199,42 @@ def _tries(
     ----------
     world, plan
         Requests and prices, and the parameters of the search.
-    here, there, kept
+    here, there, expansions
         As of `Beam`.
-    stretch
+    interval
         The end of the layer, and the purpose.
-    room
+    workspace
         Work arrays, with a node for expansions.
     first, last
         A range of expansions, or of chosen ones.
     """
     rng = np.zeros(1, dtype=np.int64)
     for x in range(first, last):
-        number = kept.chosen[x] if stretch.is_kept else x
-        row, draw = number // stretch.draws, number % stretch.draws
-        node = _of.row_of(there, x) if stretch.is_kept else room.copy
-        if stretch.seen >= 0:
-            _of.copy_of(_of.row_of(here, row), node, stretch.seen)
-        reseed(rng, kept.seeds[row], draw, 0)
+        number = expansions.chosen[x] if interval.is_kept else x
+        row, draw = number // interval.draws, number % interval.draws
+        node = _of.row_of(there.nodes, x) if interval.is_kept else workspace.copy
+        if interval.seen >= 0:
+            _of.copy_of(_of.row_of(here.nodes, row), node, interval.seen)
+        reseed(rng, here.seeds[row], draw, 0)
         seed = rng[0]
-        rule = _of.arranged(world, node, kept.rules[row], room, rng, draw == 0)
-        paid = kept.costs[row] + _of.run_on(world, node, rule, stretch.until, room)
-        if stretch.is_kept:
-            kept.next_costs[x], kept.next_seeds[x] = paid, seed
+        rule = _of.draw_rule(world, node, here.rules[row], workspace, rng, draw == 0)
+        paid = here.costs[row] + _of.run_on(world, node, rule, interval.until, workspace)
+        if interval.is_kept:
+            there.costs[x], there.seeds[x] = paid, seed
             for part in range(len(rule)):
-                kept.next_rules[x, part] = rule[part]
+                there.rules[x, part] = rule[part]
             continue
-        kept.states[x] = node.counts[_of.entry]
+        # A try is judged with a look-ahead, and equal nodes are told apart without it.
+        expansions.states[x] = node.counts[_of.entry]
         if not _of.tells_all:
-            kept.paid[x] = paid
-        paid += _of.run_on(world, node, rule, stretch.until + plan.ahead, room)
-        kept.seen[x] = paid + plan.weight * _of.lost(world, node)
+            expansions.paid[x] = paid
+        paid += _of.run_on(world, node, rule, interval.until + plan.ahead, workspace)
+        expansions.seen[x] = paid + plan.weight * _of.lost(world, node)
 
 
 def tries_of(name: str, operations: Operations) -> Callable[..., None]:
     """Return the compiled loop over expansions for one kind of node, under a name of its own."""
     return compiled(with_names(name, _tries, _of=operations))
-
-
-class Past(NamedTuple):
-    """History of a node: its draw in each layer, and the end of the layer."""
-
-    draws: list[int]
-    ends: list[int]
 
 
 class Course(NamedTuple):
@@ -253,82 +244,83 @@ class Course(NamedTuple):
     draws: list[int]
     ends: list[int]
 
-    def past(self, row: int) -> Past:
-        """Return the history of the node of a row."""
-        found = []
-        for chosen, draws in zip(reversed(self.chosen), reversed(self.draws), strict=True):
+    def past(self, row: int) -> list[tuple[int, int]]:
+        """Return the history of the node of a row: its draw in each layer, and the layer's end."""
+        past = []
+        for chosen, draws, end in zip(*map(reversed, self), strict=True):
             row, draw = divmod(int(chosen[row]), draws)
-            found.append(draw)
-        return Past(found[::-1], self.ends)
+            past.append((draw, end))
+        return past[::-1]
 
 
-class Work(NamedTuple):
-    """Work of a beam.
+class BeamLoops(NamedTuple):
+    """Loops of a beam over one kind of node.
 
     Parameters
     ----------
     arrivals
         Arrivals of all requests, ascending.
     progress
-        Given nodes: whether each has work, and its number of arrived requests.
+        From nodes: whether each has work, and its number of arrived requests.
     attempt
-        Given nodes, the next nodes, kept data, a layer, work arrays and a range: `_tries`.
+        From two layers, expansions, an interval, work arrays and a range: `_tries`.
     """
 
     arrivals: Integers
     progress: Callable[[Any], tuple[Flags, Integers]]
-    attempt: Callable[[Any, Any, Kept, Stretch, Any, int, int], None]
+    attempt: Callable[[Layer, Layer, Expansions, Interval, Any, int, int], None]
 
     def begin(self, nodes: Any, alive: int, until: int) -> int | None:
         """Return the begin of the next layer, None if all nodes are finished."""
         busy, come = (column[:alive] for column in self.progress(nodes))
         if busy.any():
             return until
-        least = int(come.min())
-        return None if least == len(self.arrivals) else max(until, int(self.arrivals[least]))
+        fewest = int(come.min())
+        return None if fewest == len(self.arrivals) else max(until, int(self.arrivals[fewest]))
 
 
 def run_beam(
     pool: Executor,
-    rooms: Sequence[Any],
+    workspaces: Sequence[Any],
     beam: Beam,
-    work: Work,
+    loops: BeamLoops,
     plan: BeamPlan,
     budget: Budget,
-) -> tuple[Course, Beam | None]:
-    """Run layers until all nodes are finished; return them, None if time runs out before."""
-    kept, course, alive, until = beam.kept, Course([], [], []), 1, 0
-    shared = rooms if len(kept.seen) >= SHARED else rooms[:1]
+) -> tuple[Course, Layer | None]:
+    """Run layers until all nodes are finished; return the last, None if time runs out before."""
+    (here, there, expansions), course, alive, until = beam, Course([], [], []), 1, 0
+    shared = workspaces if len(expansions.seen) >= SHARED else workspaces[:1]
     while not budget.over():
-        begin = work.begin(beam.here, alive, until)
+        begin = loops.begin(here.nodes, alive, until)
         if begin is None:
-            return course, beam
-        more = plan.width // alive  # few get as many expansions as a full beam
-        until, draws = begin + plan.stretch, plan.draws * more
-        attempt = partial(work.attempt, *beam)
-        share(pool, shared, partial(attempt, Stretch(until, draws, False, SEEN)), alive * draws)
-        order = np.argsort(kept.seen[: alive * draws], kind="stable")
-        alive = choose(kept, order, draws, _CHILDREN * more)
-        whole = Stretch(until, draws, True, len(work.arrivals))
+            return course, here
+        # A few nodes get as many expansions as a full beam.
+        more = plan.width // alive
+        until, draws = begin + plan.interval, plan.draws * more
+        attempt = partial(loops.attempt, here, there, expansions)
+        share(pool, shared, partial(attempt, Interval(until, draws, False, SEEN)), alive * draws)
+        order = np.argsort(expansions.seen[: alive * draws], kind="stable")
+        alive = choose(expansions, order, draws, _CHILDREN * more)
+        whole = Interval(until, draws, True, len(loops.arrivals))
         share(pool, shared, partial(attempt, whole), alive)
-        course.chosen.append(kept.chosen[:alive].copy())
+        course.chosen.append(expansions.chosen[:alive].copy())
         course.draws.append(draws)
         course.ends.append(until)
-        beam = beam.after(alive)
+        here, there = there, here
     return course, None
 
 
-def go_again(beam: Beam, work: Work, past: Past, stretch: int, room: Any) -> None:
-    """Replay the draws of a node from a beam of one node, and run it to the end."""
-    until, rest = 0, iter(zip(past.draws, past.ends, strict=True))
-    while (begin := work.begin(beam.here, 1, until)) is not None:
+def go_again(
+    beam: Beam, loops: BeamLoops, past: Sequence[tuple[int, int]], interval: int, workspace: Any
+) -> None:
+    """Replay the draws of a node in a beam of one node, and run it to the end."""
+    until, rest = 0, iter(past)
+    while (begin := loops.begin(beam.here.nodes, 1, until)) is not None:
         # The rest also runs in layers: a rule may let all requests wait while nothing is active.
-        draw, until = next(rest, (0, min(begin + stretch, NEVER)))
-        beam.kept.chosen[0] = draw
-        work.attempt(
-            beam.here, beam.here, beam.kept, Stretch(until, draw + 1, True, _IN_PLACE), room, 0, 1
-        )
-        beam = beam.after(1)._replace(here=beam.here)
+        draw, until = next(rest, (0, min(begin + interval, NEVER)))
+        beam.expansions.chosen[0] = draw
+        again = Interval(until, draw + 1, True, _IN_PLACE)
+        loops.attempt(beam.here, beam.here, beam.expansions, again, workspace, 0, 1)
 
 
 def next_effort(effort: float, took: float, left: float) -> float:
@@ -339,12 +331,12 @@ def next_effort(effort: float, took: float, left: float) -> float:
 
 
 def share(
-    pool: Executor, rooms: Sequence[Any], work: Callable[[Any, int, int], None], count: int
+    pool: Executor, workspaces: Sequence[Any], work: Callable[[Any, int, int], None], count: int
 ) -> None:
     """Do a part of the expansions, or of the chosen ones, in each set of work arrays."""
-    if len(rooms) == 1:
-        work(rooms[0], 0, count)
+    if len(workspaces) == 1:
+        work(workspaces[0], 0, count)
         return
-    cuts = [count * k // len(rooms) for k in range(len(rooms) + 1)]
-    for part in [pool.submit(work, *each) for each in zip(rooms, cuts, cuts[1:], strict=False)]:
+    cuts = [count * k // len(workspaces) for k in range(len(workspaces) + 1)]
+    for part in list(map(partial(pool.submit, work), workspaces, cuts, cuts[1:])):
         part.result()

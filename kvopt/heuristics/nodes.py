@@ -4,36 +4,37 @@ Numba counts a reference to each array of a tuple argument, which takes longer t
 loop.  So the most frequent test, whether a request fits, gets a `Load` and a `Prompt` instead of a
 node: beams over 6,000 conversations take 27 s instead of 38.
 
-A `Node` can be copied, and run by different rules (`kvopt.heuristics.dispatch`).  The workers of a
-fleet share one line, from which a request goes to a worker where it fits (`FIRST`, `EMPTIEST`,
-`FULLEST`).
+A `Node` can be copied, and run by different rules (`kvopt.heuristics.patient_dispatch`).  The
+workers of a fleet share one line, from which a request goes to a worker where it fits
+(`FIRST_FIT`, `WORST_FIT`, `BEST_FIT`).
 
 The look-ahead decides as that of `kvopt.simulate.policies.lookahead`, in compiled loops.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from kvopt.bounds.shares import shared_out
 from kvopt.kernels.compiled import compiled
-from kvopt.kernels.copying import copy_into, place_of
+from kvopt.kernels.copying import copy_into
+from kvopt.kernels.random_numbers import hash_pair
 from kvopt.problem.arrays import Floats, Integers, columns_of
 from kvopt.problem.instance import Instance
+from kvopt.problem.prefixes import Forest
 
 Rows = Integers
 """Integers in two dimensions: a row for each worker."""
 
 FRONT, STOP, COME, STATE, NOW = range(5)
-"""First entries of `Node.counts`; a clock of seconds adds its own."""
-FIRST, EMPTIEST, FULLEST = 0.0, 1.0, 2.0
+"""Entries of `Node.counts`."""
+FIRST_FIT, WORST_FIT, BEST_FIT = 0.0, 1.0, 2.0
 """The worker that takes a request: the first where it fits, or the one that holds least or most."""
 
 
-class Requests(NamedTuple):
+class JobArrays(NamedTuple):
     """An instance as arrays, and the line in which requests wait.
 
     Parameters
@@ -71,7 +72,7 @@ class Requests(NamedTuple):
     weights: Integers
 
 
-class Made(NamedTuple):
+class Decisions(NamedTuple):
     """Rounds and workers of the started requests."""
 
     starts: Integers
@@ -85,13 +86,13 @@ class Node(NamedTuple):
     ----------
     counts
         Begin and end of the waiting requests in ``queue``, the number of arrived ones, a hash of
-        the state (started requests, and the future holdings of active ones), the round, and more.
+        the state (started requests, and the future holdings of active ones), and the round.
     active, bases
         Number of active requests on each worker, and the sum of their offsets.
     queue
         Ranks of waiting requests, about ascending.
-    passed
-        How often each rank was passed over.
+    overtaken
+        How often later requests have overtaken each rank.
     ends, offsets, loads
         In a row for each worker, for each active request: its completion, ascending; its prompt
         less its start (it holds this plus t at t); and the tokens of all requests of the worker
@@ -104,22 +105,21 @@ class Node(NamedTuple):
     active: Integers
     bases: Integers
     queue: Integers
-    passed: Integers
+    overtaken: Integers
     ends: Rows
     offsets: Rows
     loads: Rows
     until: Rows
 
 
-def requests_of(instance: Instance) -> tuple[Requests, Floats]:
+def job_arrays(instance: Instance) -> tuple[JobArrays, Floats]:
     """Return an instance as arrays, with a line by volume, and the logarithms of the volumes."""
     arrivals, prompts, outputs = columns_of(plain := shared_out(instance))
     volumes = np.array([float(request.volume) for request in plain])
-    forest = instance.without_common_prefix().forest
     line = np.lexsort((arrivals, prompts, volumes))
     coming = np.argsort(arrivals[line], kind="stable")
     mean = int(outputs.mean()) if len(outputs) else 0
-    requests = Requests(
+    jobs = JobArrays(
         plain.memory,
         arrivals,
         prompts,
@@ -128,39 +128,48 @@ def requests_of(instance: Instance) -> tuple[Requests, Floats]:
         coming,
         mean,
         instance.workers,
-        np.array(forest.private, dtype=np.int64),
-        np.cumsum([0, *map(len, forest.paths)]),
-        np.array([block for path in forest.paths for block in path], dtype=np.int64),
-        np.array(forest.weights, dtype=np.int64),
+        *forest_arrays(instance.without_common_prefix().forest),
     )
-    return requests, np.log(volumes)
+    return jobs, np.log(volumes)
 
 
-def most_active(requests: Requests) -> int:
+def forest_arrays(forest: Forest) -> tuple[Integers, Integers, Integers, Integers]:
+    """Return private tokens, begins of paths, the blocks of all paths, and tokens of blocks."""
+    columns = (
+        forest.private,
+        np.cumsum([0, *map(len, forest.paths)]),
+        [block for path in forest.paths for block in path],
+        forest.weights,
+    )
+    private, paths, blocks, weights = (np.array(column, dtype=np.int64) for column in columns)
+    return private, paths, blocks, weights
+
+
+def most_active(jobs: JobArrays) -> int:
     """Return how many requests may be active on a worker, plus one."""
-    held = np.sort(requests.private) + 1
-    return int(np.searchsorted(held.cumsum(), requests.memory, side="right")) + 1
+    held = np.sort(jobs.private) + 1
+    return int(np.searchsorted(held.cumsum(), jobs.memory, side="right")) + 1
 
 
-def nothing_made(count: int) -> Made:
+def nothing_decided(count: int) -> Decisions:
     """Return arrays for starts and workers."""
-    return Made(np.zeros(count, dtype=np.int64), np.zeros(count, dtype=np.int64))
+    return Decisions(*np.zeros((2, count), dtype=np.int64))
 
 
-def first_node(requests: Requests, more: Sequence[int] = ()) -> Node:
-    """Return the node before any request has arrived, with the first values of further counts."""
-    return Node(*(field[0] for field in empty_nodes(requests, 1, more)))
+def first_node(jobs: JobArrays) -> Node:
+    """Return the node before any request has arrived."""
+    return Node(*(field[0] for field in empty_nodes(jobs, 1)))
 
 
-def empty_nodes(requests: Requests, width: int, more: Sequence[int] = ()) -> Node:
-    """Return empty nodes, one in each row, with the first values of further counts."""
-    count, workers, most = len(requests.line), requests.workers, most_active(requests)
-    counts = np.tile(np.array([count, count, 0, 0, 0, *more], dtype=np.int64), (width, 1))
+def empty_nodes(jobs: JobArrays, width: int) -> Node:
+    """Return empty nodes, one in each row."""
+    count, workers, limit = len(jobs.line), jobs.workers, most_active(jobs)
+    counts = np.tile(np.array([count, count, 0, 0, 0], dtype=np.int64), (width, 1))
     active, bases = np.zeros((2, width, workers), dtype=np.int64)
-    queue, passed = (np.zeros((width, size), dtype=np.int64) for size in (2 * count, count))
-    ends, offsets, loads = np.zeros((3, width, workers, most), dtype=np.int64)
-    until = np.zeros((width, workers, len(requests.weights)), dtype=np.int64)
-    return Node(counts, active, bases, queue, passed, ends, offsets, loads, until)
+    queue, overtaken = (np.zeros((width, size), dtype=np.int64) for size in (2 * count, count))
+    ends, offsets, loads = np.zeros((3, width, workers, limit), dtype=np.int64)
+    until = np.zeros((width, workers, len(jobs.weights)), dtype=np.int64)
+    return Node(counts, active, bases, queue, overtaken, ends, offsets, loads, until)
 
 
 @compiled
@@ -171,7 +180,7 @@ def node_of(nodes: Node, row: int) -> Node:
         nodes.active[row],
         nodes.bases[row],
         nodes.queue[row],
-        nodes.passed[row],
+        nodes.overtaken[row],
         nodes.ends[row],
         nodes.offsets[row],
         nodes.loads[row],
@@ -188,52 +197,16 @@ def copy_node(node: Node, copy: Node, seen: int) -> None:
     front = node.counts[FRONT]
     stop = min(node.counts[STOP], front + seen)
     copy.counts[STOP] = stop
-    queue, passed, to_queue, to_passed = node.queue, node.passed, copy.queue, copy.passed
     for place in range(front, stop):
-        rank = queue[place]
-        to_queue[place], to_passed[rank] = rank, passed[rank]
+        rank = node.queue[place]
+        copy.queue[place], copy.overtaken[rank] = rank, node.overtaken[rank]
     for worker in range(len(node.active)):
-        active = node.active[worker]
-        copy_into(copy.ends[worker], node.ends[worker], active)
-        copy_into(copy.offsets[worker], node.offsets[worker], active)
-        copy_into(copy.loads[worker], node.loads[worker], active)
-        copy_into(copy.until[worker], node.until[worker], node.until.shape[1])
-
-
-@compiled
-def arrive(requests: Requests, node: Node, time: int) -> None:
-    """Let requests that arrive by a time join the line, each in its place."""
-    counts, queue, passed = node.counts, node.queue, node.passed
-    line, coming, arrivals = requests.line, requests.coming, requests.arrivals
-    while counts[COME] < len(line) and arrivals[line[coming[counts[COME]]]] <= time:
-        rank, front, stop = coming[counts[COME]], counts[FRONT], counts[STOP]
-        counts[COME] += 1
-        passed[rank] = 0  # an earlier use of this copy may have passed it over
-        place = place_of(rank, queue, front, stop)
-        if place - front < stop - place and front > 0:  # the shorter side moves
-            for x in range(front, place):
-                queue[x - 1] = queue[x]
-            queue[place - 1] = rank
-            counts[FRONT] -= 1
-            continue
-        for x in range(stop, place, -1):
-            queue[x] = queue[x - 1]
-        queue[place] = rank
-        counts[STOP] += 1
-
-
-@compiled
-def leave(node: Node, worker: int) -> None:
-    """Let completed requests leave a worker."""
-    counts, now, gone, active = node.counts, node.counts[NOW], 0, node.active[worker]
-    ends, offsets, loads = node.ends[worker], node.offsets[worker], node.loads[worker]
-    while gone < active and ends[gone] <= now:
-        node.bases[worker] -= offsets[gone]
-        counts[STATE] -= mixed(ends[gone], offsets[gone])
-        gone += 1
-    for x in range(gone, active):
-        ends[x - gone], offsets[x - gone], loads[x - gone] = ends[x], offsets[x], loads[x]
-    node.active[worker] -= gone
+        for x in range(node.active[worker]):
+            copy.ends[worker, x] = node.ends[worker, x]
+            copy.offsets[worker, x] = node.offsets[worker, x]
+            copy.loads[worker, x] = node.loads[worker, x]
+        for block in range(node.until.shape[1]):
+            copy.until[worker, block] = node.until[worker, block]
 
 
 @compiled
@@ -278,14 +251,14 @@ def worker_for(
     load: Load, prompt: Prompt, output: int, now: int, memory: int, choice: float
 ) -> int:
     """Return the worker that takes a request now, -1 if it fits on none."""
-    best, least, is_sharing = -1, 0, prompt.first < prompt.last
+    best, lowest, is_sharing = -1, 0, prompt.first < prompt.last
     end, more = now + output, prompt.private
     for worker in range(len(load.active)):
         active, ends, loads = load.active[worker], load.ends[worker], load.loads[worker]
         held = load.bases[worker] + active * now
-        if choice == FULLEST:
+        if choice == BEST_FIT:
             held = -held
-        if best >= 0 and (choice == FIRST or held >= least):
+        if best >= 0 and (choice == FIRST_FIT or held >= lowest):
             continue
         # It has to fit in the next round, and at every completion, its own included.
         until = load.until[worker]
@@ -302,34 +275,26 @@ def worker_for(
         if is_sharing:
             more = _added(prompt, until, end)
         if fits and held_before(ends, loads, active, x, end) + more + output <= memory:
-            best, least = worker, held
+            best, lowest = worker, held
     return best
 
 
 @compiled
-def mixed(first: int, second: int) -> int:
-    """Return a hash of two numbers; a set has the sum of its hashes."""
-    x = np.uint64(np.int64(first)) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(np.int64(second))
-    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    return int((x ^ (x >> np.uint64(27))) >> np.uint64(1))
-
-
-@compiled
-def start_on(requests: Requests, node: Node, worker: int, i: int) -> None:
+def start_on(jobs: JobArrays, node: Node, worker: int, i: int) -> None:
     """Make a request active now."""
     ends, offsets, loads = node.ends[worker], node.offsets[worker], node.loads[worker]
-    now, output = node.counts[NOW], requests.outputs[i]
-    end, offset = now + output, requests.prompts[i] - now
+    now, output = node.counts[NOW], jobs.outputs[i]
+    end, offset = now + output, jobs.prompts[i] - now
     x = active = node.active[worker]
     while x > 0 and ends[x - 1] >= end:
         x -= 1
-    first, stop, until = requests.paths[i], requests.paths[i + 1], node.until[worker]
-    prompt = Prompt(requests.private[i], first, stop, requests.blocks, requests.weights)
+    first, stop, until = jobs.paths[i], jobs.paths[i + 1], node.until[worker]
+    prompt = Prompt(jobs.private[i], first, stop, jobs.blocks, jobs.weights)
     last = _added(prompt, until, end) + output
-    own = held_before(ends, loads, active, x, end) + last
+    tokens = held_before(ends, loads, active, x, end) + last
     for y in range(active, x, -1):
         ends[y], offsets[y], loads[y] = ends[y - 1], offsets[y - 1], loads[y - 1]
-    ends[x], offsets[x], loads[x] = end, offset, own
+    ends[x], offsets[x], loads[x] = end, offset, tokens
     for y in range(x):
         loads[y] += _added(prompt, until, ends[y]) + ends[y] - now
     y = x + 1
@@ -341,4 +306,4 @@ def start_on(requests: Requests, node: Node, worker: int, i: int) -> None:
         until[block] = max(until[block], end)
     node.active[worker] += 1
     node.bases[worker] += offset
-    node.counts[STATE] += mixed(end, offset)
+    node.counts[STATE] += hash_pair(end, offset)

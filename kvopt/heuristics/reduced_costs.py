@@ -16,29 +16,29 @@ from kvopt.problem.arrays import Floats, Integers
 from kvopt.problem.instance import Instance
 
 
-class Worth(NamedTuple):
-    """Sums of prices of tokens.
+class StartPrices(NamedTuple):
+    """Token prices, summed up, and the cheapest start of each request.
 
     Parameters
     ----------
     paid, moment
-        Sums of ``p_t`` and of ``t p_t`` up to each time.
-    least, cheapest
-        Least cost of each request, and the first start that has it.
+        Sums of ``p_t`` and of ``t p_t`` up to each time t, where ``p_t`` is the price of a token.
+    costs, cheapest
+        Minimum cost of each request, and the first start that has it.
     """
 
     paid: Floats
     moment: Floats
-    least: Floats
+    costs: Floats
     cheapest: Integers
 
 
-def worth_of(instance: Instance, prices: Floats, threads: int = 1) -> Worth:
+def start_prices(instance: Instance, prices: Floats, threads: int = 1) -> StartPrices:
     """Return prices of a token at the times from 1 on, with data for each request."""
     costs, starts = Scanner(Kinds.of(instance), threads).least_costs(prices, 1)
     shapes = [(r.arrival, r.prompt, r.output) for r in instance]
     which = np.unique(shapes, axis=0, return_inverse=True)[1].reshape(-1)  # kinds ascend too
-    return Worth(*summed(prices), np.asarray(costs, dtype=float)[which], starts[which])
+    return StartPrices(*summed(prices), np.asarray(costs, dtype=float)[which], starts[which])
 
 
 def summed(prices: Floats) -> tuple[Floats, Floats]:

@@ -25,20 +25,21 @@ from typing import NamedTuple
 import numpy as np
 
 from kvopt.errors import TooLarge
+from kvopt.heuristics.nodes import forest_arrays
 from kvopt.incumbent.incumbent import Search
 from kvopt.kernels.budget import Budget
 from kvopt.kernels.compiled import compiled
-from kvopt.kernels.copying import copy_into, order_of
+from kvopt.kernels.copying import order_of, place_of
 from kvopt.kernels.magnitudes import NEVER
 from kvopt.kernels.random_numbers import State, below, uniform
 from kvopt.problem.arrays import Integers, columns_of
 from kvopt.problem.instance import Instance
 from kvopt.timetable.schedule import Schedule
 
-_LONGEST_CYCLE = 2_000_000
-"""Limit of the steps of a cycle: longer ones cool more slowly."""
+LONGEST_CYCLE = 2_000_000
+"""Default limit of the steps of a cycle: longer ones cool more slowly."""
 LARGEST_LOADS = 2**25
-"""Limit of workers times rounds that are stored densely; 256 MB."""
+"""Default limit of workers times rounds that are stored densely; 256 MB."""
 _CHUNKS = 50
 """Parts of a cycle, between which limits are checked and requests are sorted again."""
 _MOST_TAKEN = 12
@@ -102,24 +103,28 @@ class Placement(NamedTuple):
 
 
 def search_reinsertions(
-    search: Search, budget: Budget, seed: int = 0, most_passes: int | None = None
+    search: Search,
+    budget: Budget,
+    seed: int = 0,
+    most_passes: int | None = None,
+    longest_cycle: int = LONGEST_CYCLE,
 ) -> None:
     """Improve the schedule of a search for so long, or until nothing improves any more."""
     if not budget.over():
-        any(budget.over() for _ in islice(_passes(search, seed), most_passes))
+        any(budget.over() for _ in islice(_passes(search, seed, longest_cycle), most_passes))
 
 
-def search_with_pauses(search: Search, budget: Budget) -> None:
+def search_with_pauses(search: Search, budget: Budget, longest_cycle: int = LONGEST_CYCLE) -> None:
     """Offer the schedules of good orders of priority, and improve the best for so long."""
     for order in usual_orders(search.instance):
         search.offer(schedule_by_order(search.instance, order), "orders with pauses")
-    search_reinsertions(search, budget, search.limits.seed)
+    search_reinsertions(search, budget, search.limits.seed, longest_cycle=longest_cycle)
 
 
-def _passes(search: Search, seed: int) -> Iterator[None]:
+def _passes(search: Search, seed: int, longest_cycle: int) -> Iterator[None]:
     """Anneal in longer and longer cycles until nothing improves any more; yield after each part."""
     instance, cycles, idle = search.instance, 0, 0
-    steps = min(max(_FIRST_STEPS, _STEPS_A_REQUEST * len(instance)), _LONGEST_CYCLE)
+    steps = min(max(_FIRST_STEPS, _STEPS_A_REQUEST * len(instance)), longest_cycle)
     order = np.array(usual_orders(instance)[0], dtype=np.int64)
     while idle < _IDLE_CYCLES and len(instance) > 1:
         before = search.objective
@@ -136,7 +141,7 @@ def _passes(search: Search, seed: int) -> Iterator[None]:
             return
         idle = 0 if search.objective != before else idle + 1
         cycles += 1
-        steps = min(2 * steps, _LONGEST_CYCLE)
+        steps = min(2 * steps, longest_cycle)
 
 
 def _cool_down(
@@ -148,16 +153,16 @@ def _cool_down(
     work = int((placement.starts - placement.arrivals).sum()) if pauses else 0
     chunk = max(1, min(steps // _CHUNKS, _MOST_WALKED // (work + 1)))
     hot = max(2.0, instance.total_output / len(instance) / (8 if pauses else 4))
-    kept, random, least = without_loads(placement), np.array([seed]), placement.starts.sum()
+    kept, random, lowest = without_loads(placement), np.array([seed]), placement.starts.sum()
     line, no_late = order.copy(), order[:0]
     while done < steps:
-        first, last = (hot * (_COLDEST / hot) ** (each / steps) for each in (done, done + chunk))
+        first, last = (hot * (_COLDEST / hot) ** (at / steps) for at in (done, done + chunk))
         if not pauses:
             line = np.argsort(placement.starts, kind="stable")
         reinsert(placement, kept, line, no_late, random, (first, last), chunk)
         done += chunk
-        if (total := placement.starts.sum()) < least:
-            least, best = total, line.copy()
+        if (total := placement.starts.sum()) < lowest:
+            lowest, best = total, line.copy()
             search.offer(_schedule_of(instance, placement), name)
         yield
     return best
@@ -195,8 +200,8 @@ def nowhere(instance: Instance, span: int, *, pauses: bool = False) -> Placement
         If these are too many for the workers.
     """
     instance = instance.without_common_prefix()
-    forest = instance.forest
-    refuse_too_long(instance.workers * (1 + len(forest.weights)), span)
+    prompts, paths, blocks, weights = forest_arrays(instance.forest)
+    refuse_too_long(instance.workers * (1 + len(weights)), span)
     arrivals, _, outputs = columns_of(instance)
     arrivals -= instance.first_arrival
     count, tokens = len(arrivals), instance.total_output if pauses else 0
@@ -205,7 +210,7 @@ def nowhere(instance: Instance, span: int, *, pauses: bool = False) -> Placement
     return Placement(
         instance.memory,
         arrivals,
-        np.array(forest.private, dtype=np.int64),
+        prompts,
         outputs,
         np.full(count, latest),
         np.full(count, -1),
@@ -213,10 +218,10 @@ def nowhere(instance: Instance, span: int, *, pauses: bool = False) -> Placement
         np.zeros((instance.workers, span), dtype=np.int64),
         np.zeros(tokens, dtype=np.int64),
         np.concatenate(([0], outputs.cumsum())) if pauses else np.zeros(0, dtype=np.int64),
-        np.cumsum([0, *map(len, forest.paths)]),
-        np.array([block for path in forest.paths for block in path], dtype=np.int64),
-        np.array(forest.weights, dtype=np.int64),
-        np.zeros((instance.workers, len(forest.weights), span), dtype=np.int32),
+        paths,
+        blocks,
+        weights,
+        np.zeros((instance.workers, len(weights), span), dtype=np.int32),
     )
 
 
@@ -226,12 +231,10 @@ def without_loads(placement: Placement) -> Placement:
     return deepcopy(placement._replace(loads=loads, users=users))
 
 
-def refuse_too_long(workers: int, span: int) -> None:
+def refuse_too_long(workers: int, span: int, limit: int = LARGEST_LOADS) -> None:
     """Raise `TooLarge` if loads of so many rounds would be too large."""
-    if workers * span > LARGEST_LOADS:
-        raise TooLarge(
-            f"{span:,} rounds of {workers} workers are more than the limit of {LARGEST_LOADS:,}"
-        )
+    if workers * span > limit:
+        raise TooLarge(f"{span:,} rounds of {workers} workers are more than the limit of {limit:,}")
 
 
 def _placement_of(schedule: Schedule) -> Placement:
@@ -297,24 +300,6 @@ def _excess(placement: Placement, worker: int, i: int, time: int) -> int:
 
 
 @compiled
-def _walk(placement: Placement, i: int, load: Integers, start: int, latest: int) -> int:
-    """Take the first times with room after a start; return the completion less the output.
-
-    It returns early if this would be after ``latest``.
-    """
-    memory, held, time = placement.memory, placement.prompts[i], start
-    last = min(latest + placement.outputs[i], len(load) - 1)
-    for place in range(placement.offsets[i], placement.offsets[i + 1]):
-        time, held = time + 1, held + 1
-        while time <= last and load[time] + held > memory:
-            time += 1
-        if time > last:
-            break
-        placement.times[place] = time
-    return int(time - placement.outputs[i])
-
-
-@compiled
 def hold(placement: Placement, i: int, sign: int) -> None:
     """Add a request to the loads of its worker, or remove it."""
     worker, held = placement.workers[i], placement.prompts[i]
@@ -355,7 +340,17 @@ def place(
         if len(placement.offsets) == 0:
             start = earliest(placement, worker, i, begin)
         else:
-            start = _walk(placement, i, placement.loads[worker], begin, latest)
+            # With pauses it takes the first times with room, and gives up if it would be late.
+            time, held = begin, placement.prompts[i]
+            last = min(latest + placement.outputs[i], placement.loads.shape[1] - 1)
+            for token in range(placement.offsets[i], placement.offsets[i + 1]):
+                time, held = time + 1, held + 1
+                while time <= last and placement.loads[worker, time] + held > placement.memory:
+                    time += 1
+                if time > last:
+                    break
+                placement.times[token] = time
+            start = time - placement.outputs[i]
         if start < best:
             best, placement.workers[i] = start, worker
     if best > latest:
@@ -414,6 +409,7 @@ def reinsert(
     for step in range(steps):
         p = q = which = 0
         if len(placement.offsets):
+            # One request gets another priority, and all from the first changed one on are removed.
             p = below(random, count)
             far = 1 + below(random, 1 + below(random, 1 + below(random, count)))
             q = min(max(p + far if below(random, 2) else p - far, 0), count - 1)
@@ -422,6 +418,7 @@ def reinsert(
             for i in taken:
                 hold(placement, i, -1)
         elif len(late):
+            # A late request, and some that start near a time at which it could start.
             if left == 0:
                 break
             which = below(random, left)
@@ -429,20 +426,23 @@ def reinsert(
             time = placement.arrivals[i]
             time += below(random, placement.latest[i] - time + 1)
             reach = 1 + below(random, _REACH * _MOST_TAKEN * workers)
-            first = max(0, np.searchsorted(begins, time) - below(random, reach + 1))
-            some = room[1 : 2 + below(random, _MOST_TAKEN)]
-            taken = room[: 1 + _take(placement, line[first : first + reach], random, some)]
-            _sort(placement, taken, random, below(random, 5))
+            first = max(0, place_of(time, begins, 0, count) - below(random, reach + 1))
+            few = 2 + below(random, _MOST_TAKEN)
+            window = line[first : first + reach]
+            taken = room[: _take(placement, window, random, room, 1, few, 5)]
         else:
+            # Some requests that start near one another.
             few = min(2 + below(random, 1 + below(random, _MOST_TAKEN - 1)), count)
             reach = min(count, few * (1 + below(random, _REACH * workers)))
             first = below(random, count - reach + 1)
-            taken = room[: _take(placement, line[first : first + reach], random, room[:few])]
-            _sort(placement, taken, random, below(random, 3))
+            window = line[first : first + reach]
+            taken = room[: _take(placement, window, random, room, 0, few, 3)]
         allowed = 2.0**60
         if not len(late):
-            heat = hot * (cold / hot) ** (step / steps)
-            allowed = placement.starts[taken].sum() - heat * math.log(uniform(random))
+            heat, total = hot * (cold / hot) ** (step / steps), 0
+            for i in taken:
+                total += placement.starts[i]
+            allowed = total - heat * math.log(uniform(random))
         out = _put_back(placement, kept, taken, random, allowed, len(late) > 0)
         if out == _UNDONE:
             _move(line, q, p)
@@ -464,24 +464,29 @@ def _move(line: Integers, p: int, q: int) -> None:
 
 
 @compiled
-def _take(placement: Placement, window: Integers, random: State, taken: Integers) -> int:
-    """Remove some requests of a window, all with the same probability; return how many."""
-    chosen = 0
+def _take(
+    placement: Placement,
+    window: Integers,
+    random: State,
+    taken: Integers,
+    count: int,
+    limit: int,
+    ways: int,
+) -> int:
+    """Remove some requests of a window, all with the same probability; return how many are taken.
+
+    They join the first ``count``.  All are then sorted in one of some ways: by volume, by peak, at
+    random, by latest start, or at random behind the first.
+    """
     for place in range(len(window)):
-        if below(random, len(window) - place) < len(taken) - chosen:
+        if below(random, len(window) - place) < limit - count:
             i = window[place]
             if placement.starts[i] >= 0:
-                taken[chosen] = i
+                taken[count] = i
                 hold(placement, i, -1)
-                chosen += 1
-    return chosen
-
-
-@compiled
-def _sort(placement: Placement, taken: Integers, random: State, way: int) -> None:
-    """Sort requests by volume, by peak, by latest start or at random; the first may stay first."""
-    keys = np.empty(len(taken))
-    for x in range(len(taken)):
+                count += 1
+    keys, way = np.empty(count), below(random, ways)
+    for x in range(count):
         prompt, output = placement.prompts[taken[x]], placement.outputs[taken[x]]
         if way == 0:
             keys[x] = output * (2 * prompt + output + 1)
@@ -493,7 +498,10 @@ def _sort(placement: Placement, taken: Integers, random: State, way: int) -> Non
             keys[x] = uniform(random)
     if way == 4:
         keys[0] = -1.0
-    copy_into(taken, taken[order_of(keys)], len(taken))
+    order, before = order_of(keys), taken[:count].copy()
+    for x in range(count):
+        taken[x] = before[order[x]]
+    return count
 
 
 @compiled
@@ -526,22 +534,18 @@ def _put_back(
         elif may_leave and left == _NONE_LEFT:
             left = i
         else:
-            for j in taken:
-                if placement.starts[j] >= 0:
-                    hold(placement, j, -1)
-                _copy(kept, placement, j)
-                if placement.starts[j] >= 0:
-                    hold(placement, j, 1)
-            return _UNDONE
+            left = _UNDONE
+            break
+    # The new places are kept, or the old ones restored.
+    is_undone = left == _UNDONE
+    source, target = (kept, placement) if is_undone else (placement, kept)
     for i in taken:
-        _copy(placement, kept, i)
+        if is_undone and placement.starts[i] >= 0:
+            hold(placement, i, -1)
+        target.starts[i], target.workers[i] = source.starts[i], source.workers[i]
+        if pauses:
+            for token in range(source.offsets[i], source.offsets[i + 1]):
+                target.times[token] = source.times[token]
+        if is_undone and placement.starts[i] >= 0:
+            hold(placement, i, 1)
     return left
-
-
-@compiled
-def _copy(source: Placement, target: Placement, i: int) -> None:
-    """Copy the placement of a request."""
-    target.starts[i], target.workers[i] = source.starts[i], source.workers[i]
-    if len(source.offsets):
-        for place in range(source.offsets[i], source.offsets[i + 1]):
-            target.times[place] = source.times[place]

@@ -1,4 +1,4 @@
-"""Random numbers in compiled loops, from a state that can be set again.
+"""Random numbers and hashes in compiled loops, from a state that can be set again.
 
 A linear congruential generator modulo 2^64, of which the high bits are used.
 """
@@ -46,3 +46,11 @@ def normal(state: State) -> float:
 def factor(state: State, spread: float) -> float:
     """Return a positive number whose logarithm has about mean 0 and this deviation."""
     return float(np.exp(spread * normal(state)))
+
+
+@compiled
+def hash_pair(first: int, second: int) -> int:
+    """Return a hash of two numbers below 2^63; a set has the sum of its hashes."""
+    x = np.uint64(np.int64(first)) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(np.int64(second))
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    return int((x ^ (x >> np.uint64(27))) >> np.uint64(1))

@@ -14,26 +14,26 @@ from strategies import plain
 from kvopt import Instance, Request, Schedule, generate
 from kvopt.bounds.fluid import fluid_prices
 from kvopt.heuristics import improve
-from kvopt.heuristics.dispatch import Rule, Trace, advance, room_for
-from kvopt.heuristics.layers import SEEN, BeamPlan, Past, Stretch, choose, go_again, one_kept
+from kvopt.heuristics.layers import SEEN, BeamPlan, Interval, beam_of, choose, go_again
 from kvopt.heuristics.list_schedules import offer_list_schedules, one_after_another
 from kvopt.heuristics.nodes import (
-    FIRST,
+    FIRST_FIT,
     STATE,
     STOP,
+    job_arrays,
     most_active,
-    requests_of,
     start_on,
 )
-from kvopt.heuristics.reduced_costs import Worth, worth_of
+from kvopt.heuristics.patient_dispatch import Rule, Trace, advance, workspace_for
+from kvopt.heuristics.reduced_costs import StartPrices, start_prices
 from kvopt.heuristics.trace_beams import (
     beam_from,
     drawn_trace,
     filled_share,
+    loops_on,
     make_tries,
     search_traces,
     started_by_beam,
-    work_on,
 )
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.limits import Limits
@@ -55,9 +55,9 @@ def begun(instance: Instance, **options: int) -> Search:
     return search
 
 
-def worth_nothing(count: int) -> Worth:
+def worth_nothing(count: int) -> StartPrices:
     """Return prices of 0 at all times."""
-    return Worth(np.zeros(1), np.zeros(1), np.zeros(count), np.zeros(count, dtype=np.int64))
+    return StartPrices(np.zeros(1), np.zeros(1), np.zeros(count), np.zeros(count, dtype=np.int64))
 
 
 def test_tiny_optima_are_found_and_never_passed() -> None:
@@ -79,14 +79,15 @@ def test_tiny_optima_are_found_and_never_passed() -> None:
 
 def test_all_start_where_a_rule_lets_all_wait_with_nothing_active() -> None:
     search = begun(Instance(9, [Request(0, 2, 3) for _ in range(8)]))
-    requests, keys = requests_of(search.instance)
+    requests, keys = job_arrays(search.instance)
     trace = drawn_trace(search, requests, keys, np.random.default_rng(1))
-    later = trace.worth._replace(cheapest=trace.worth.cheapest + 50, least=trace.worth.least - 50)
-    trace, plan = trace._replace(worth=later), BeamPlan(1, 1, 7, 1, 1)
-    beam, room = beam_from(requests, plan), room_for(requests)
-    beam.kept.rules[0, 4] = 0.0  # no start may cost more than the cheapest
-    go_again(beam, work_on(trace, plan), Past([], []), plan.stretch, room)
-    starts = room.made.starts.tolist()
+    prices = trace.prices
+    later = prices._replace(cheapest=prices.cheapest + 50, costs=prices.costs - 50)
+    trace, plan = trace._replace(prices=later), BeamPlan(1, 1, 7, 1, 1)
+    beam, room = beam_from(requests, plan), workspace_for(requests)
+    beam.here.rules[0, 4] = 0.0  # no start may cost more than the cheapest
+    go_again(beam, loops_on(trace, plan), [], plan.interval, room)
+    starts = room.decisions.starts.tolist()
     assert Schedule(search.instance, starts).violations() == []
     assert min(starts) >= 50
 
@@ -94,15 +95,15 @@ def test_all_start_where_a_rule_lets_all_wait_with_nothing_active() -> None:
 def state_after(order: list[int], until: int) -> int:
     """Return the hash of the state once requests have started in an order, until a round."""
     shapes = [(2, 3), (1, 4), (1, 3)]
-    requests, keys = requests_of(Instance(20, [Request(0, *shape) for shape in shapes]))
-    room = room_for(requests)
+    requests, keys = job_arrays(Instance(20, [Request(0, *shape) for shape in shapes]))
+    room = workspace_for(requests)
     for i in order:
         start_on(requests, room.copy, 0, i)
     room.copy.counts[STOP] = room.copy.counts[0]  # none waits
     requests = requests._replace(coming=requests.coming[:0], line=requests.line[:0])
     trace = Trace(requests, worth_nothing(len(shapes)), keys)
     for each in (until, until + 1):
-        advance(trace, room.copy, Rule(1, 0, FIRST), each, room)
+        advance(trace, room.copy, Rule(1, 0, FIRST_FIT), each, room)
     return int(room.copy.counts[STATE])
 
 
@@ -114,7 +115,7 @@ def test_a_state_is_what_is_active_and_not_how_it_came_about() -> None:
 
 
 def test_tries_of_one_state_are_kept_once() -> None:
-    kept = one_kept(BeamPlan(4, 2, 1, 1, 1), (0.0,))
+    kept = beam_of(None, None, BeamPlan(4, 2, 1, 1, 1), (0.0,)).expansions
     kept.states[:8] = [1, 2, 3, 4, 4, 3, 3, 3]
     assert kept.chosen[: choose(kept, np.arange(8)[::-1], 8, 16)].tolist() == [7, 4, 1, 0]
     assert kept.chosen[: choose(kept, np.arange(8)[::-1], 8, 3)].tolist() == [7, 4, 1]
@@ -125,26 +126,28 @@ def test_tries_of_one_state_are_kept_once() -> None:
 
 def test_prices_last_longer_where_less_is_filled() -> None:
     search = begun(chat(arrivals=True))
-    requests, keys = requests_of(search.instance)
+    requests, keys = job_arrays(search.instance)
     drawn = [drawn_trace(search, requests, keys, np.random.default_rng(seed)) for seed in range(9)]
-    assert len({len(each.worth.paid) for each in drawn}) > 5
-    assert min(len(each.worth.paid) for each in drawn) > len(fluid_prices(search.instance))
+    assert len({len(each.prices.paid) for each in drawn}) > 5
+    assert min(len(each.prices.paid) for each in drawn) > len(fluid_prices(search.instance))
 
 
 def test_half_of_the_next_request_is_left_free() -> None:
-    requests, _ = requests_of(Instance(10, [Request(0, 3, 1), Request(0, 7, 1)]))  # volumes 4 and 8
+    requests, _ = job_arrays(Instance(10, [Request(0, 3, 1), Request(0, 7, 1)]))  # volumes 4 and 8
     assert filled_share(requests) == pytest.approx(1 - (4 * 4 + 8 * 8) / 12 / 10 / 2)
 
 
 def test_waiting_weighs_more_by_what_is_lost() -> None:
     search = begun(chat(arrivals=True, count=250))
-    requests, keys = requests_of(search.instance)
+    requests, keys = job_arrays(search.instance)
     trace, seen, many = drawn_trace(search, requests, keys, np.random.default_rng(1)), [], 20
     for weight in (0.0, 1.0, 3.0):
         plan = BeamPlan(1, many, 40, 60, 1, weight)
         beam = beam_from(requests, plan)
-        make_tries(trace, plan, *beam, Stretch(40, many, False, SEEN), room_for(requests), 0, many)
-        seen.append(beam.kept.seen.copy())
+        make_tries(
+            trace, plan, *beam, Interval(40, many, False, SEEN), workspace_for(requests), 0, many
+        )
+        seen.append(beam.expansions.seen.copy())
     lost = seen[1] - seen[0]
     assert lost.min() >= 0
     assert lost.max() > 0
@@ -152,7 +155,7 @@ def test_waiting_weighs_more_by_what_is_lost() -> None:
 
 
 def test_no_more_than_fit_are_active() -> None:
-    requests, _ = requests_of(Instance(10, [Request(0, prompt, 2) for prompt in (3, 0, 5, 1)]))
+    requests, _ = job_arrays(Instance(10, [Request(0, prompt, 2) for prompt in (3, 0, 5, 1)]))
     assert most_active(requests) == 4  # 1 + 2 + 4 fit, 6 more do not
 
 
@@ -164,9 +167,9 @@ def test_small_beams_make_schedules_at_any_prices(workers: int) -> None:
         instance = Instance(8, [
             Request(rng.randint(0, 9), rng.randint(0, 3), rng.randint(1, 5)) for _ in range(6)
         ], workers=workers)  # fmt: skip
-        requests, keys = requests_of(instance)
+        requests, keys = job_arrays(instance)
         prices = np.array([rng.choice((0.0, 0.1, 1.0)) for _ in range(rng.randint(0, 30))])
-        trace = Trace(requests, worth_of(instance, prices), keys)
+        trace = Trace(requests, start_prices(instance, prices), keys)
         plan = BeamPlan(4, 5, rng.randint(1, 4), rng.randint(1, 6), rng.randint(0, 99), 2.0)
         with ThreadPoolExecutor(2) as pool:
             one, two = (started_by_beam(pool, each, trace, plan, Budget()) for each in (1, 2))
@@ -195,7 +198,7 @@ def test_they_beat_lists_and_repeat_themselves(workers: int, arrivals: bool) -> 
 @pytest.mark.parametrize("workers", [1, 3])
 def test_one_that_has_to_stop_ends_with_a_whole_schedule(workers: int) -> None:
     instance = chat(arrivals=True, workers=workers)
-    requests, keys = requests_of(instance)
+    requests, keys = job_arrays(instance)
     trace = Trace(requests, worth_nothing(len(instance)), keys)
     with ThreadPoolExecutor(2) as pool:
         made = started_by_beam(pool, 2, trace, BeamPlan(9, 3, 40, 60, 1), Budget(0.0))

@@ -282,7 +282,13 @@ def _put(sets: Sets, key: np.uint64, members: Integers, many: int, cost: int) ->
     last = np.uint64(len(sets.slots) - 1)
     place = np.int64((key ^ (key >> np.uint64(32))) & last)
     number = sets.slots[place]
-    while number >= 0 and not (sets.keys[number] == key and _is_set(sets, number, members, many)):
+    while number >= 0:
+        at, same = 0, sets.keys[number] == key and sets.members[number, many] == _NONE
+        while same and at < many:
+            same = sets.members[number, at] == members[at]
+            at += 1
+        if same:
+            break
         place = (place + 1) & np.int64(last)
         number = sets.slots[place]
     if number >= 0:
@@ -297,15 +303,6 @@ def _put(sets: Sets, key: np.uint64, members: Integers, many: int, cost: int) ->
         sets.members[number, at] = members[at]
     sets.members[number, many] = _NONE
     return True
-
-
-@compiled
-def _is_set(sets: Sets, number: int, members: Integers, many: int) -> bool:
-    """Whether the members of a set are these."""
-    for at in range(many):
-        if sets.members[number, at] != members[at]:
-            return False
-    return bool(sets.members[number, many] == _NONE)
 
 
 def table_of(

@@ -21,6 +21,7 @@ from kvopt.kernels.budget import Budget
 from kvopt.kernels.compiled import compiled
 from kvopt.kernels.copying import copy_into
 from kvopt.kernels.parallel import map_ranges
+from kvopt.kernels.random_numbers import hash_pair
 
 _NEVER = 2**30
 """A round later than all; times a number of requests it still fits into 64 bits."""
@@ -126,25 +127,14 @@ def _empty_slots(size: int) -> Integers:
 
 
 @compiled
-def _settled(end: int, now: int) -> int:
-    """Return a completion round as the next layer keeps it."""
-    return -1 if 0 < end <= now + 1 else end
+def _slot(key: int, label: Integers, labels: Integers, slots: Integers) -> int:
+    """Return the place of a label, settled, in a hash table of labels.
 
-
-@compiled
-def _mixed(i: int, end: int) -> np.uint64:
-    """Return the part of an entry in the key of a label: the key is the sum over its entries."""
-    # The finalizer of splitmix64.  Labels are compared in full, so equal keys only take time.
-    key = np.uint64((i << 32) + end + 2) * np.uint64(0x9E37_79B9_7F4A_7C15)
-    key = (key ^ (key >> np.uint64(30))) * np.uint64(0xBF58_476D_1CE4_E5B9)
-    return np.uint64(key ^ (key >> np.uint64(31)))
-
-
-@compiled
-def _slot(key: np.uint64, label: Integers, labels: Integers, slots: Integers) -> int:
-    """Return the place of a label, settled, in a hash table of labels."""
-    last = np.int64(len(slots) - 1)
-    place = np.int64(key >> np.uint64(20)) & last
+    The key is the sum of the hashes of its entries.  Labels are compared in full, so equal keys
+    only take time.
+    """
+    last = len(slots) - 1
+    place = (key >> 20) & last
     while slots[place] >= 0:
         at, same = slots[place], True
         for i in range(len(label)):
@@ -160,44 +150,36 @@ def _slot(key: np.uint64, label: Integers, labels: Integers, slots: Integers) ->
 @compiled
 def _fill_slots(labels: Integers, count: int, slots: Integers) -> None:
     """Fill a hash table with the first labels, no two of which are equal."""
-    last = np.int64(len(slots) - 1)
     for at in range(count):
-        key = np.uint64(0)
+        key = 0
         for i in range(labels.shape[1]):
-            key += _mixed(i, labels[at, i])
-        place = np.int64(key >> np.uint64(20)) & last
-        while slots[place] >= 0:
-            place = (place + 1) & last
-        slots[place] = at
+            key += hash_pair(i, np.int64(labels[at, i]))
+        slots[_slot(key, labels[at], labels, slots)] = at
 
 
 @compiled
 def fill_slacks(states: States, labels: Integers, horizon: Horizon, total_slacks: Integers) -> None:
     """Fill in the least slacks of the times of a horizon."""
-    free, slacks = _tables(horizon)
+    no_free, no_slacks = _nothing_active(states, horizon)
+    free, slacks = np.empty_like(no_free), np.empty_like(no_slacks)
     for number in range(len(labels)):
-        _fill_nothing_active(states, horizon, free, slacks)
+        copy_into(free, no_free, len(free))
+        copy_into(slacks, no_slacks, len(slacks))
         active = np.flatnonzero(labels[number] >= horizon.first)
         _add_members(states, labels[number], active, (0, len(active)), horizon, free, slacks)
         total_slacks[number] = _least_slack(horizon, free, slacks, 2**62)
 
 
 @compiled
-def _tables(horizon: Horizon) -> tuple[Integers, Integers]:
-    """Return tables of free memory and of slack at the times of a horizon."""
+def _nothing_active(states: States, horizon: Horizon) -> tuple[Integers, Integers]:
+    """Return free memory and slack at the times of a horizon while nothing is active."""
     rounds = len(horizon.gains)
-    return np.empty(rounds + SPOTS[-1], dtype=np.int64), np.empty(rounds, dtype=np.int64)
-
-
-@compiled
-def _fill_nothing_active(
-    states: States, horizon: Horizon, free: Integers, slacks: Integers
-) -> None:
-    """Fill in free memory and slack at the times of a horizon while nothing is active."""
+    free, slacks = np.empty(rounds + SPOTS[-1], dtype=np.int64), np.empty(rounds, dtype=np.int64)
     for place in range(len(free)):
         free[place] = states.memory
-    for place in range(len(slacks)):
+    for place in range(rounds):
         slacks[place] = horizon.largest[horizon.first + place]
+    return free, slacks
 
 
 @compiled
@@ -297,31 +279,21 @@ def _holds_next(states: States, visit: _Visit, many: int) -> bool:
 
 
 @compiled
-def _release_last(states: States, visit: _Visit, many: int) -> None:
-    """Subtract the tokens of the last active request again."""
-    label, active, held = visit.label, visit.active, visit.held
-    end, peak = label[active[many]], states.peaks[active[many]]
-    for place in range(many):
-        ahead = label[active[place]] - end
-        if ahead <= 0:
-            held[place] -= peak + ahead
-
-
-@compiled
 def _begin(
     states: States, step: Round, labels: Integers, number: int, visit: _Visit
-) -> tuple[int, int, int, np.uint64]:
+) -> tuple[int, int, int, int]:
     """Begin the visit of a label.
 
     Returns the number of its active requests, the reduced costs of waiting ones for a later start,
     the price of the active ones after this round, and its key.
     """
     label, settled, active, savings = visit.label, visit.settled, visit.active, visit.savings
-    now, many, coming, value, key, first = step.now, 0, 0, 0, np.uint64(0), _NEVER
+    now, many, coming, value, key, first = step.now, 0, 0, 0, 0, _NEVER
     for i in range(labels.shape[1] - 1, -1, -1):
         end = label[i] = labels[number, i]
-        settled[i] = _settled(end, now)
-        key += _mixed(i, settled[i])
+        # Requests that have completed by the next round are all alike.
+        settled[i] = -1 if 0 < end <= now + 1 else end
+        key += hash_pair(i, np.int64(settled[i]))
         savings[i] = savings[i + 1]
         if end == WAITING:
             coming += step.later[i]
@@ -366,8 +338,9 @@ def _expand(
     savings = np.zeros(size + 1, dtype=np.int64)
     visit = _Visit(label, settled, active, held, ends, rooms, savings)
     # Free memory and slack of the look-ahead, for the label and for its children.
-    freer, larger = _tables(horizon)
-    free, slacks = _tables(horizon)
+    no_free, no_slacks = _nothing_active(states, horizon)
+    freer, larger = np.empty_like(no_free), np.empty_like(no_slacks)
+    free, slacks = np.empty_like(no_free), np.empty_like(no_slacks)
     for number in range(part[0], part[1]):
         many, coming, value, key = _begin(states, step, layer.labels, number, visit)
         spent, began, before = layer.spent[number], layer.began[number], many
@@ -391,7 +364,8 @@ def _expand(
                     if looks_ahead:
                         if not is_added:
                             is_added = True
-                            _fill_nothing_active(states, horizon, freer, larger)
+                            copy_into(freer, no_free, len(freer))
+                            copy_into(larger, no_slacks, len(larger))
                             _add_members(states, label, active, (0, before), horizon, freer, larger)
                         copy_into(free, freer, len(freer))
                         copy_into(slacks, larger, len(larger))
@@ -434,8 +408,8 @@ def _expand(
                         rooms[many] = (
                             room - peaks[i] + late if late >= 0 else states.memory - held[many - 1]
                         )
-                        settled[i] = _settled(label[i], now)
-                        key += _mixed(i, settled[i]) - _mixed(i, WAITING)
+                        settled[i] = label[i] if outputs[i] > 1 else -1
+                        key += hash_pair(i, np.int64(settled[i])) - hash_pair(i, WAITING)
                         spent += reduced_costs[i]
                         coming -= later[i]
                         began += now
@@ -449,8 +423,11 @@ def _expand(
                     break
                 many -= 1
                 i = active[many]
-                _release_last(states, visit, many)
-                key += _mixed(i, WAITING) - _mixed(i, settled[i])
+                for place in range(many):  # its tokens leave the sums again
+                    ahead = label[active[place]] - label[i]
+                    if ahead <= 0:
+                        held[place] -= peaks[i] + ahead
+                key += hash_pair(i, WAITING) - hash_pair(i, np.int64(settled[i]))
                 label[i] = settled[i] = WAITING
                 spent -= reduced_costs[i]
                 coming += later[i]

@@ -82,25 +82,19 @@ def fill_begins(requests: Requests, budget: int) -> None:
 
 
 @compiled
-def _cost(requests: Requests, i: int, start: int) -> int:
-    """Return the reduced cost of a start of a request."""
-    last = requests.reduced_costs.shape[1] - 1
-    return int(requests.reduced_costs[i, min(start, last)])
-
-
-@compiled
 def fill_shown(requests: Requests, now: int, budget: int, shown: Integers) -> int:
     """Fill in the states of a time that have a price then or later, and the least costs of starts.
 
     Those with most rounds left come first, equal ones one after the other.
     """
-    count = 0
+    count, costs = 0, requests.reduced_costs
+    last = costs.shape[1] - 1
     for left in range(requests.outputs.max() - 1, -1, -1):
         for i in range(len(requests.outputs)):
             kind, start = requests.kinds[i], now + left - requests.outputs[i]
             if left >= requests.outputs[i] or start < requests.arrivals[i]:
                 continue
-            if requests.ends[kind, now + left] >= now and _cost(requests, i, start) <= budget:
+            if requests.ends[kind, now + left] >= now and costs[i, min(start, last)] <= budget:
                 shown[count, PRICE] = requests.prices[now, requests.firsts[kind] + left]
                 shown[count, HOLD] = requests.peaks[kind] - left
                 shown[count, LEFT] = left
@@ -109,9 +103,9 @@ def fill_shown(requests: Requests, now: int, budget: int, shown: Integers) -> in
                 count += 1
     requests.starting[:] = NEVER
     for i in range(len(requests.outputs)):
-        if requests.arrivals[i] < now and _cost(requests, i, now - 1) <= budget:
+        cost = costs[i, min(now - 1, last)]
+        if requests.arrivals[i] < now and cost <= budget:
             kind, left = requests.kinds[i], requests.outputs[i] - 1
-            cost = _cost(requests, i, now - 1)
             requests.starting[kind, left] = min(requests.starting[kind, left], cost)
     return count
 

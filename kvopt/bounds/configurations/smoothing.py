@@ -91,26 +91,6 @@ def fill_largest(states: States, prices: Any, copies: Integers, best: Any, large
         largest[row] = best.max()
 
 
-@steering
-def _scale(best: Floats, reached: int, tau: float) -> tuple[float, float, float]:
-    """Return the largest sum, a price of a held token that explains most of it, and a shift.
-
-    Less the price of held tokens, and shifted, sums over tau stay in the range of floats; if
-    they do not, the shift is infinite.  If a full cache costs the largest sum,
-    (1 - tilt) of it remains, so the range may begin there.
-    """
-    memory = best.shape[1] - 1
-    largest = best[: reached + 1].max()
-    tilt = _TILT * largest / memory
-    bulge = 0.0
-    for c in range(reached + 1):
-        for held in range(memory + 1):
-            bulge = max(bulge, best[c, held] - tilt * held)
-    if bulge - (1.0 - _TILT) * largest > 1.8 * _RANGE * tau:
-        return largest, tilt, -np.inf
-    return largest, tilt, min(0.0, 0.9 * _RANGE - bulge / tau)
-
-
 class _Tables(NamedTuple):
     """Arrays of the smooth dynamic program.
 
@@ -136,19 +116,29 @@ def _smooth_sums(
     prices: Floats,
     steps: Integers,
     tau: float,
-    scale: tuple[float, float, float],
+    best: Floats,
+    largest: float,
+    reached: int,
     tables: _Tables,
     shares: Floats,
 ) -> float:
     """Return the smooth largest sum, and add the share of configurations that hold a state.
 
     A sum over configurations of e to the price over tau would leave the range of floats.
-    So the average price of a token is subtracted from every price, and added back at the end.
-    The backward pass needs the entries to which each step has added: only these are stored.
+    So a price of a held token that explains most of it is subtracted from every price, and added
+    back at the end.  The backward pass needs the entries to which each step has added: only these
+    are stored.  If sums leave the range nevertheless, it returns infinity.
     """
-    largest, tilt, shift = scale
     table, kept, tops, weights = tables
     most, memory = table.shape[0] - 1, states.memory
+    # If a full cache costs the largest sum, (1 - tilt) of it remains, so the range begins there.
+    tilt, bulge = _TILT * largest / memory, 0.0
+    for c in range(reached + 1):
+        for held in range(memory + 1):
+            bulge = max(bulge, best[c, held] - tilt * held)
+    if bulge - (1.0 - _TILT) * largest > 1.8 * _RANGE * tau:
+        return np.inf
+    shift = min(0.0, 0.9 * _RANGE - bulge / tau)
     table[:, :] = 0.0
     table[0, 0] = np.exp(shift)
     reached, place, least = 0, 0, states.holds[steps].min() if len(steps) else 0
@@ -233,12 +223,10 @@ def fill_smoothed(
         tau = taus[row]
         added = _steps_of(states, prices[row], copies[row], -_FAINT * tau, steps)
         reached = largest_sums(states, prices[row], added, best)
-        scale = _scale(best, reached, tau)
-        smoothed.largest[row], smoothed.smooth[row] = scale[0], np.inf
-        if scale[2] > -np.inf:
-            smoothed.smooth[row] = _smooth_sums(
-                states, prices[row], added, tau, scale, tables, smoothed.shares[row]
-            )
+        largest = smoothed.largest[row] = best[: reached + 1].max()
+        smoothed.smooth[row] = _smooth_sums(
+            states, prices[row], added, tau, best, largest, reached, tables, smoothed.shares[row]
+        )
 
 
 class Grid(NamedTuple):

@@ -6,6 +6,7 @@ to the same time instead of the same round: rounds of two runs differ in length.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from concurrent.futures import Executor
 from functools import partial
 
@@ -13,12 +14,11 @@ import numpy as np
 
 from kvopt.heuristics.layers import (
     Beam,
+    BeamLoops,
     BeamPlan,
     Operations,
-    Past,
-    Work,
+    beam_of,
     go_again,
-    one_kept,
     run_beam,
     tries_of,
 )
@@ -71,7 +71,7 @@ def _most_active(server: Server) -> int:
 
 def run_alone(server: Server, room: Room) -> TimedNode:
     """Return the end of a run with the first rule alone."""
-    return _made_again(server, BeamPlan(1, 1, NEVER, 0, 0), room, Past([], []))
+    return _made_again(server, BeamPlan(1, 1, NEVER, 0, 0), room, [])
 
 
 def run_of_beam(
@@ -89,7 +89,7 @@ def run_of_beam(
     course, ended = run_beam(pool, rooms, beam, _work_on(server, plan), plan, budget)
     if ended is None:
         return _made_again(server, plan, rooms[0], course.past(0))  # the first is the cheapest
-    latencies = ended.here.counts[: len(course.chosen[-1]), LATENCY]
+    latencies = ended.nodes.counts[: len(course.chosen[-1]), LATENCY]
     row = int(np.argmin(latencies))
     node = _made_again(server, plan, rooms[0], course.past(row))
     assert node.counts[LATENCY] == latencies[row], "the same tries"
@@ -108,12 +108,12 @@ def _beam_for(server: Server, plan: BeamPlan) -> Beam:
         )
         for _ in range(2)
     )
-    return Beam(here, there, one_kept(plan, _USUAL))
+    return beam_of(here, there, plan, _USUAL)
 
 
-def _work_on(server: Server, plan: BeamPlan) -> Work:
+def _work_on(server: Server, plan: BeamPlan) -> BeamLoops:
     """Return the compiled loops of a beam, and the arrivals."""
-    return Work(np.sort(server.timed.arrivals), _progress, partial(_make_tries, server, plan))
+    return BeamLoops(np.sort(server.timed.arrivals), _progress, partial(_make_tries, server, plan))
 
 
 def _progress(nodes: TimedNode) -> tuple[Flags, Integers]:
@@ -122,10 +122,12 @@ def _progress(nodes: TimedNode) -> tuple[Flags, Integers]:
     return counts[:, ACTIVE] + counts[:, WAITING] > 0, counts[:, COME]
 
 
-def _made_again(server: Server, plan: BeamPlan, room: Room, past: Past) -> TimedNode:
+def _made_again(
+    server: Server, plan: BeamPlan, room: Room, past: Sequence[tuple[int, int]]
+) -> TimedNode:
     beam = _beam_for(server, plan._replace(width=1, draws=1))
-    go_again(beam, _work_on(server, plan), past, plan.stretch, room)
-    return TimedNode(*(field[0] for field in beam.here))
+    go_again(beam, _work_on(server, plan), past, plan.interval, room)
+    return TimedNode(*(field[0] for field in beam.here.nodes))
 
 
 @compiled

@@ -31,7 +31,7 @@ from kvopt.search.exact.paused_groups import MOST_TOGETHER, Group, fill, groups_
 from kvopt.timetable.schedule import Schedule
 
 LARGEST_LAYER = 5_000_000
-"""Limit of the labels of a round, of 16 bytes each; those of all rounds are kept."""
+"""Default limit of the labels of a round, of 16 bytes each; those of all rounds are kept."""
 _CHUNK = 2**22
 """New labels before equal ones are merged."""
 _BITS = 62
@@ -94,7 +94,11 @@ class Found(NamedTuple):
 
 
 def search_layers(
-    instance: Instance, prices: PriceProof, upper: int, should_stop: Callable[[], bool]
+    instance: Instance,
+    prices: PriceProof,
+    upper: int,
+    should_stop: Callable[[], bool],
+    limit: int = LARGEST_LAYER,
 ) -> Found | None:
     """Return the best schedule below a value, None if the search had to stop before its end."""
     problem, groups = _given(instance, prices)
@@ -106,7 +110,7 @@ def search_layers(
         after = min(len(layers), len(problem.ahead) - 1)
         costs = np.concatenate([group.table[after] for group in groups] or [np.zeros(1, np.int64)])
         following = _following(
-            problem, costs, layers[-1], waits[-1], len(layers) - 1, upper, should_stop
+            problem, costs, layers[-1], waits[-1], len(layers) - 1, upper, should_stop, limit
         )
         if following is None:
             return None
@@ -134,6 +138,7 @@ def _following(
     time: int,
     upper: int,
     should_stop: Callable[[], bool],
+    limit: int,
 ) -> tuple[Integers, Integers] | None:
     """Return the labels after the next round in ascending order, and their waiting."""
     reached, waited = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
@@ -148,8 +153,8 @@ def _following(
             np.concatenate((reached, new.labels[:count])),
             np.concatenate((waited, new.waits[:count])),
         )
-        if len(reached) > LARGEST_LAYER:
-            raise TooLarge(f"round {time + 1} has more than {LARGEST_LAYER:,} labels with pauses")
+        if len(reached) > limit:
+            raise TooLarge(f"round {time + 1} has more than {limit:,} labels with pauses")
     return reached, waited
 
 
@@ -228,7 +233,8 @@ def _extend(
     count = 0
     for label in range(begin, len(labels)):
         size, left = 0, 0
-        place[:], first[:], width[:] = problem.firsts, 0, 0
+        for g in range(groups):
+            place[g], first[g], width[g] = problem.firsts[g], 0, 0
         for i in range(requests):
             bits, g = labels[label] >> problem.shifts[i], problem.group[i]
             if i + 1 < requests:

@@ -260,9 +260,12 @@ def _fronts(
                 front = np.concatenate((front, np.zeros_like(front)), axis=1)
                 merged = np.concatenate((merged, np.empty_like(merged)))
                 width *= 2
-            front[count, :length] = merged[:length]
+            for row in range(length):
+                for entry in range(3):
+                    front[count, row, entry] = merged[row, entry]
             lengths[count] = length
     for count in range(most + 1):
         if lengths[count]:
-            best[count] = front[count, lengths[count] - 1, 1:]
+            last = lengths[count] - 1
+            best[count, 0], best[count, 1] = front[count, last, 1], front[count, last, 2]
     return True

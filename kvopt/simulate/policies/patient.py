@@ -1,7 +1,7 @@
 """Policies in which a request that fits may pass one that does not, a limited number of times.
 
-Beams have the rule of `patient` in compiled loops (`kvopt.heuristics.dispatch`), which take a
-fiftieth of the time: 0.015 s for 10,000 requests.  But loading them takes 0.7 s, as long as that
+Beams have the rule of `patient` in compiled loops (`kvopt.heuristics.patient_dispatch`), which take
+a fiftieth of the time: 0.015 s for 10,000 requests.  But loading them takes 0.7 s, as long as that
 run here.
 """
 

@@ -12,9 +12,9 @@ from strategies import instances
 
 from kvopt import Instance, Request, Schedule, run
 from kvopt.bounds.prices import price_value
-from kvopt.heuristics.dispatch import Rule, Trace, advance, cost_of_waiting, room_for
-from kvopt.heuristics.nodes import COME, FIRST, FRONT, NOW, STOP, requests_of
-from kvopt.heuristics.reduced_costs import worth_of
+from kvopt.heuristics.nodes import COME, FIRST_FIT, FRONT, NOW, STOP, job_arrays
+from kvopt.heuristics.patient_dispatch import Rule, Trace, advance, cost_of_waiting, workspace_for
+from kvopt.heuristics.reduced_costs import start_prices
 from kvopt.incumbent.proofs import PriceProof, token_prices
 from kvopt.problem.arrays import Integers
 
@@ -30,21 +30,21 @@ def passed_over(
     instance: Instance, prices: PriceProof, rule: Rule, rounds: int = 7
 ) -> tuple[Integers, float]:
     """Run to the end in pieces of so many rounds; return starts and cost above the bound."""
-    requests, keys = requests_of(instance)
-    worth = worth_of(instance, np.array(prices.numerators, dtype=float) / prices.denominator)
-    trace, room = Trace(requests, worth, keys), room_for(requests)
+    requests, keys = job_arrays(instance)
+    worth = start_prices(instance, np.array(prices.numerators, dtype=float) / prices.denominator)
+    trace, room = Trace(requests, worth, keys), workspace_for(requests)
     counts, cost = room.copy.counts, 0.0
     while counts[FRONT] < counts[STOP] or counts[COME] < len(instance):
         cost += advance(trace, room.copy, rule, counts[NOW] + rounds, room)
     until = max(counts[NOW], len(worth.paid)) + sum(r.output for r in instance)
-    return room.made.starts, cost + advance(trace, room.copy, rule, until, room)
+    return room.decisions.starts, cost + advance(trace, room.copy, rule, until, room)
 
 
 @pytest.mark.slow
 @given(instances(most_requests=9), st.integers(1, 5), st.integers(0, 4))
 def test_compiled_scheduler_is_the_policy(instance: Instance, window: int, patience: int) -> None:
     assume(len(instance) > 0)
-    rule = Rule(window, patience, FIRST)
+    rule = Rule(window, patience, FIRST_FIT)
     starts, _ = passed_over(instance, token_prices((), 1), rule, rounds=LONG)
     policy = run(instance, f"patient:window={window},patience={patience}")
     assert starts.tolist() == list(policy.starts)
@@ -57,7 +57,7 @@ def test_cost_is_latency_less_the_bound_of_the_prices(
 ) -> None:
     assume(len(instance) > 0)
     prices = token_prices(tuple(numerators), 7)
-    starts, cost = passed_over(instance, prices, Rule(4, 2, FIRST, fill, allowed))
+    starts, cost = passed_over(instance, prices, Rule(4, 2, FIRST_FIT, fill, allowed))
     schedule = Schedule(instance, starts.tolist())
     assert schedule.check().feasible
     value = price_value(instance, prices) / prices.denominator
@@ -71,7 +71,7 @@ def gaining(
 
     One whose cheapest start is still to come may cost as much more as is allowed.
     """
-    requests, _ = requests_of(instance)
+    requests, _ = job_arrays(instance)
     mean = sum(r.output for r in instance) // len(instance)
 
     def price(t: int) -> float:
@@ -117,7 +117,7 @@ def test_what_gains_most_is_started(
     instance: Instance, numerators: list[int], window: int, fill: float, allowed: float
 ) -> None:
     assume(len(instance) > 0)
-    prices, rule = token_prices(tuple(numerators), 8), Rule(window, LONG, FIRST, fill, allowed)
+    prices, rule = token_prices(tuple(numerators), 8), Rule(window, LONG, FIRST_FIT, fill, allowed)
     starts, _ = passed_over(instance, prices, rule, rounds=LONG)
     assert starts.tolist() == gaining(instance, prices, window, fill, allowed)
 
@@ -127,9 +127,9 @@ def test_one_that_is_kept_back_holds_nobody_up(fill: float) -> None:
     """The first in line costs 12 at once and 3 three rounds later; the other one comes and goes."""
     instance = Instance(10, [Request(0, 3, 3), Request(0, 7, 2)])
     prices = token_prices((0, 0, 2), 1)
-    starts, _ = passed_over(instance, prices, Rule(9, 0, FIRST, fill, allowed=1.0), rounds=1)
+    starts, _ = passed_over(instance, prices, Rule(9, 0, FIRST_FIT, fill, allowed=1.0), rounds=1)
     assert starts.tolist() == [3, 0]
-    starts, _ = passed_over(instance, prices, Rule(9, 0, FIRST, fill), rounds=1)
+    starts, _ = passed_over(instance, prices, Rule(9, 0, FIRST_FIT, fill), rounds=1)
     assert starts[0] == 0
 
 
@@ -140,14 +140,17 @@ def test_without_patience_the_first_in_line_is_next_in_any_case(
 ) -> None:
     assume(len(instance) > 0)
     prices = token_prices((8, 4, 2, 1), 8)
-    starts, _ = passed_over(instance, prices, Rule(window, 0, FIRST, 1.0))
-    assert starts.tolist() == passed_over(instance, prices, Rule(1, 0, FIRST))[0].tolist()
+    starts, _ = passed_over(instance, prices, Rule(window, 0, FIRST_FIT, 1.0))
+    assert starts.tolist() == passed_over(instance, prices, Rule(1, 0, FIRST_FIT))[0].tolist()
 
 
 def test_who_waits_has_lost_what_its_reduced_cost_is_by_now() -> None:
     instance = Instance(10, [Request(0, 9, 1), Request(0, 0, 1)])
-    requests, keys = requests_of(instance)
-    trace, room = Trace(requests, worth_of(instance, np.zeros(0)), keys), room_for(requests)
-    advance(trace, room.copy, Rule(1, 0, FIRST), 1, room)
-    assert room.made.starts.tolist() == [0, 0]
+    requests, keys = job_arrays(instance)
+    trace, room = (
+        Trace(requests, start_prices(instance, np.zeros(0)), keys),
+        workspace_for(requests),
+    )
+    advance(trace, room.copy, Rule(1, 0, FIRST_FIT), 1, room)
+    assert room.decisions.starts.tolist() == [0, 0]
     assert cost_of_waiting(trace, room.copy) == 1.0  # the large one: a start at 0 was cheapest
