@@ -26,7 +26,7 @@ from tasks_here import WAIT, WORKERS, wait, workers
 
 from kvopt import generate, write_instance
 from kvopt.cli import main
-from kvopt.kernels import clock, compiler
+from kvopt.kernels import budget, compiler
 from kvopt.studies import description, running
 
 # The same examples in every run: a failure is always the fault of the change at hand.
@@ -110,7 +110,7 @@ def processor_clock(monkeypatch: pytest.MonkeyPatch) -> None:
 
     Not for what waits for another process, in which this clock stands still.
     """
-    monkeypatch.setattr(clock, "time", SimpleNamespace(monotonic=time.process_time))
+    monkeypatch.setattr(budget, "time", SimpleNamespace(monotonic=time.process_time))
 
 
 @pytest.fixture

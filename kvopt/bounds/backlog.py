@@ -15,9 +15,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kvopt.kernels.interruptible import quick
+from kvopt.kernels.loop_calls import map_ranges, quick
 from kvopt.kernels.magnitudes import fits
-from kvopt.kernels.parallel import map_ranges
 from kvopt.problem.arrays import Integers, Numbers
 
 FINE = 2**20

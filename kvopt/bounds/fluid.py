@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kvopt.kernels.interruptible import machine_code
+from kvopt.kernels.loop_calls import machine_code
 from kvopt.problem.arrays import Floats, Integers, Numbers
 from kvopt.problem.instance import Instance
 

@@ -23,8 +23,7 @@ from kvopt.bounds.kinds import Kinds
 from kvopt.bounds.prices import denominator_for, price_bound, rounded_prices
 from kvopt.errors import Stopped, TooLarge
 from kvopt.incumbent.incumbent import Search
-from kvopt.kernels.budget import Budget
-from kvopt.kernels.clock import wall_time
+from kvopt.kernels.budget import Budget, wall_time
 from kvopt.problem.arrays import Floats
 from kvopt.problem.instance import Instance
 

@@ -53,7 +53,7 @@ import numpy as np
 from kvopt.bounds.fluid import one_at_a_time
 from kvopt.bounds.shares import Processed
 from kvopt.incumbent.proofs import SharesProof
-from kvopt.kernels.interruptible import machine_code
+from kvopt.kernels.loop_calls import machine_code
 from kvopt.kernels.magnitudes import fits
 from kvopt.problem.arrays import Integers, Numbers
 from kvopt.problem.batch_time import BatchTime, Line

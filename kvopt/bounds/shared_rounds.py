@@ -31,7 +31,7 @@ from kvopt.bounds.block_shares import BlockUsers, in_periods
 from kvopt.bounds.seconds_evaluation import FULL
 from kvopt.bounds.shares import Processed, processed
 from kvopt.incumbent.proofs import SharedRoundsProof
-from kvopt.kernels.interruptible import quick
+from kvopt.kernels.loop_calls import quick
 from kvopt.kernels.magnitudes import NEVER, fits
 from kvopt.problem.arrays import Integers, Numbers
 from kvopt.problem.batch_time import BatchTime, Line

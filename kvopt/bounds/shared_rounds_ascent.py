@@ -41,8 +41,7 @@ from kvopt.bounds.shared_rounds import (
 )
 from kvopt.incumbent.proofs import SharedRoundsProof
 from kvopt.kernels.budget import Budget
-from kvopt.kernels.interruptible import quick
-from kvopt.kernels.parallel import map_ranges
+from kvopt.kernels.loop_calls import map_ranges, quick
 from kvopt.problem.arrays import Floats, Numbers
 from kvopt.problem.batch_time import BatchTime
 from kvopt.problem.clocks import arrivals_ns

@@ -44,8 +44,7 @@ from kvopt.bounds.scan import Scanner
 from kvopt.errors import Stopped
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.proofs import PriceProof, Slots
-from kvopt.kernels.budget import Budget
-from kvopt.kernels.clock import wall_time
+from kvopt.kernels.budget import Budget, wall_time
 from kvopt.problem.arrays import Floats, Integers
 from kvopt.problem.instance import Instance
 

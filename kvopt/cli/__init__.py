@@ -11,7 +11,7 @@ from traceback import format_exception
 from typing import TYPE_CHECKING, NoReturn
 
 from kvopt.errors import KvoptError
-from kvopt.kernels.clock import begin_command
+from kvopt.kernels.budget import begin_command
 from kvopt.kernels.pipes import open_closed_streams, writing_output
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from kvopt.cli.common import argument, blamed_on, finish, option, refuse
 from kvopt.cli.printing import CHECKED, command_line, say, settings_table, show, table, written
 from kvopt.errors import FalseClaim, InvalidInput
 from kvopt.files.reading import is_standard_input
-from kvopt.kernels.clock import spent_loading
+from kvopt.kernels.budget import spent_loading
 from kvopt.problem.clocks import Clock
 from kvopt.problem.problem import as_problem
 from kvopt.problem.scopes import least_scope

@@ -25,7 +25,7 @@ from kvopt.files.reading import blamed_on as blamed_on
 from kvopt.files.reading import is_standard_input, name_of
 from kvopt.incumbent.interrupts import signals_remembered
 from kvopt.incumbent.params import SolveParams
-from kvopt.kernels.modules import import_modules, located
+from kvopt.kernels.extensions import import_modules, located
 from kvopt.problem.clocks import ROUNDS, Clock, Seconds
 from kvopt.problem.hardware.batch_time_files import DEFAULT_MODEL, batch_time
 from kvopt.problem.hardware.roofline import expected_error, is_roofline, parts, roofline

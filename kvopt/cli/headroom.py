@@ -16,7 +16,7 @@ from kvopt.cli.printing import command_line, detail, is_watched, say, show, try_
 from kvopt.errors import MissingPackage
 from kvopt.files.atomic import write_atomically
 from kvopt.files.reading import is_standard_input, open_text, parse_json
-from kvopt.kernels.clock import spent_loading, wall_time
+from kvopt.kernels.budget import spent_loading, wall_time
 from kvopt.problem.clocks import Seconds
 from kvopt.problem.hardware.batch_time_files import DEFAULT_MODEL, batch_time
 from kvopt.problem.hardware.fitting import fit_linear

@@ -33,7 +33,7 @@ from kvopt.errors import InvalidInput, KvoptError, one_line
 from kvopt.files.atomic import TEMPORARY, own_descriptor, refuse_unwritable
 from kvopt.incumbent.result import Progress
 from kvopt.kernels import compiler
-from kvopt.kernels.clock import wall_time
+from kvopt.kernels.budget import wall_time
 from kvopt.problem.clocks import ROUNDS, Clock
 from kvopt.show.summary import percent
 from kvopt.version import __version__

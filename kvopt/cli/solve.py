@@ -14,7 +14,7 @@ from kvopt.cli.common import argument, blamed_on, finish, label, option, refuse,
 from kvopt.cli.printing import is_json, say, settings_table, show, table, written
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.limits import limits_of
-from kvopt.kernels.clock import spent_loading
+from kvopt.kernels.budget import spent_loading
 from kvopt.kernels.dependencies import DEFAULT_SOLVER
 from kvopt.problem.clocks import Clock
 from kvopt.problem.problem import as_problem

@@ -11,11 +11,10 @@ from itertools import count
 from kvopt.errors import TooLarge
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.shares import PLACED_FEW, PLACED_MANY, TRACE_BEAMS
-from kvopt.kernels.budget import Budget
-from kvopt.kernels.clock import wall_time
+from kvopt.kernels.budget import Budget, wall_time
 
 BEAM_REQUESTS = 200
-"""Requests from which on beams over all of a trace take the time of annealing."""
+"""Default number of requests from which on beams over all of a trace take the time of annealing."""
 _SEEDS = 10_000
 """Distance of the seeds of two attempts: no attempt uses so many."""
 _NOTHING_TO_DO = 0.1
@@ -24,36 +23,29 @@ _LONGER = 2.0
 """Most requests wait for long if the fluid takes so many times as long as the arrivals."""
 
 
-def improve(search: Search, budget: Budget) -> None:
+def improve(search: Search, budget: Budget, beam_requests: int = BEAM_REQUESTS) -> None:
     """Improve the schedule of a search for so long, or until nothing improves any more.
 
     All of the time is used: a strategy that ends is restarted with other random numbers.
     """
+    from kvopt.heuristics.reinsertion import search_reinsertions
+    from kvopt.heuristics.trace_beams import search_traces
+
+    has_many = len(search.instance) >= beam_requests
     for attempt in count():
-        began = wall_time()
-        _improve(search, budget, search.limits.seed + attempt * _SEEDS)
+        began, seed = wall_time(), search.limits.seed + attempt * _SEEDS
+        # Choose workers and an order of the requests, then improve the schedule by local search.
+        if search.instance.workers > 1:
+            part = budget.part(PLACED_MANY if has_many else PLACED_FEW)
+            _place(search, part, seed, has_many=has_many)
+        elif has_many:
+            search_traces(search, budget.part(TRACE_BEAMS), seed)
+        search_reinsertions(search, budget, seed)
         if budget.left == math.inf or budget.over() or wall_time() - began < _NOTHING_TO_DO:
             return
 
 
-def _improve(search: Search, budget: Budget, seed: int) -> None:
-    """Choose workers and an order of the requests, then improve the schedule by local search."""
-    from kvopt.heuristics.reinsertion import search_reinsertions
-    from kvopt.heuristics.trace_beams import search_traces
-
-    has_many = _has_many(search)
-    if search.instance.workers > 1:
-        _place(search, budget.part(PLACED_MANY if has_many else PLACED_FEW), seed)
-    elif has_many:
-        search_traces(search, budget.part(TRACE_BEAMS), seed)
-    search_reinsertions(search, budget, seed)
-
-
-def _has_many(search: Search) -> bool:
-    return len(search.instance) >= BEAM_REQUESTS
-
-
-def _place(search: Search, budget: Budget, seed: int) -> None:
+def _place(search: Search, budget: Budget, seed: int, *, has_many: bool) -> None:
     """Place all requests of a fleet again, for so long.
 
     Beams find more if most of many requests wait for long, as in a backlog; orders of fluids find
@@ -64,7 +56,7 @@ def _place(search: Search, budget: Budget, seed: int) -> None:
     from kvopt.heuristics.fleets.fluid_orders import search_fluid_orders
     from kvopt.heuristics.trace_beams import search_traces
 
-    instance, has_many = search.instance, _has_many(search)
+    instance = search.instance
     if not has_many or fluid_end(instance.pooled()) < _LONGER * instance.last_arrival:
         try:
             search_fluid_orders(search, budget, seed)

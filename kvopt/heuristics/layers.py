@@ -122,13 +122,12 @@ def beam_of(here: Any, there: Any, plan: BeamPlan, rule: Sequence[float]) -> Bea
     width, tries = plan.width, plan.width * plan.draws
     (seen, paid), states = np.zeros((2, tries)), np.zeros(tries, dtype=np.int64)
     chosen = np.zeros(width, dtype=np.int64)
-    layers = [
-        Layer(
-            nodes, np.zeros(width), np.full(width, plan.seed), np.tile(np.array(rule), (width, 1))
-        )
+    rules = np.tile(rule, (width, 1))
+    first, second = (
+        Layer(nodes, np.zeros(width), np.full(width, plan.seed), rules.copy())
         for nodes in (here, there)
-    ]
-    return Beam(*layers, Expansions(seen, paid, states, chosen))
+    )
+    return Beam(first, second, Expansions(seen, paid, states, chosen))
 
 
 @compiled
@@ -247,7 +246,8 @@ class Course(NamedTuple):
     def past(self, row: int) -> list[tuple[int, int]]:
         """Return the history of the node of a row: its draw in each layer, and the layer's end."""
         past = []
-        for chosen, draws, end in zip(*map(reversed, self), strict=True):
+        layers = zip(self.chosen, self.draws, self.ends, strict=True)
+        for chosen, draws, end in reversed([*layers]):
             row, draw = divmod(int(chosen[row]), draws)
             past.append((draw, end))
         return past[::-1]
@@ -338,5 +338,4 @@ def share(
         work(workspaces[0], 0, count)
         return
     cuts = [count * k // len(workspaces) for k in range(len(workspaces) + 1)]
-    for part in list(map(partial(pool.submit, work), workspaces, cuts, cuts[1:])):
-        part.result()
+    any(pool.map(work, workspaces, cuts, cuts[1:]))

@@ -53,8 +53,7 @@ from kvopt.heuristics.patient_dispatch import (
 )
 from kvopt.heuristics.reduced_costs import start_prices
 from kvopt.incumbent.incumbent import Search
-from kvopt.kernels.budget import Budget
-from kvopt.kernels.clock import wall_time
+from kvopt.kernels.budget import Budget, wall_time
 from kvopt.problem.arrays import Flags, Floats, Integers
 
 _FILLED = (0.85, 1.08)

@@ -29,8 +29,7 @@ from kvopt.incumbent.result import (
     StopReason,
 )
 from kvopt.kernels import memory
-from kvopt.kernels.budget import Budget
-from kvopt.kernels.clock import wall_time
+from kvopt.kernels.budget import Budget, wall_time
 from kvopt.kernels.dependencies import versions
 from kvopt.problem.instance import Instance
 from kvopt.problem.problem import Problem, as_problem

@@ -1,13 +1,36 @@
-"""What a computation may take: time and memory, and whether it was asked to end."""
+"""What a computation may take: time and memory, and whether it was asked to end.
+
+All limits of time have one clock, which a command starts before the program is loaded.
+"""
 
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable, Iterator
 
 from kvopt.errors import TooLarge
 from kvopt.kernels import memory
-from kvopt.kernels.clock import wall_time
+
+_COMMAND = {"began": math.inf}
+
+
+def wall_time() -> float:
+    """Return the seconds of a clock that never goes back."""
+    return time.monotonic()
+
+
+def begin_command() -> None:
+    """Remember that a command begins: loading the program is part of its time."""
+    _COMMAND["began"] = wall_time()
+
+
+def spent_loading(limit: float) -> float:
+    """Return the seconds since the command began, half of its limit at most.
+
+    On a busy machine the program takes seconds to load.
+    """
+    return min(max(wall_time() - _COMMAND["began"], 0.0), limit / 2)
 
 
 class Budget:

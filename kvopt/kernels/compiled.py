@@ -174,7 +174,8 @@ def _watched(function: Function, **options: bool) -> Function:
         return function
     njit_here = partial(njit, nogil=True, no_cfunc_wrapper=True, **options)
     dispatcher = _with_callees(_kept(function, njit_here))
-    plain_type: Any = unliteral  # it has no types
+    plain_type: Any = unliteral  # these two have no types
+    normalized: Any = normalize_signature
     plain, add, typed = dispatcher.compile, dispatcher.add_overload, dispatcher.get_call_template
     bare: set[Any] = set()  # types of arguments for which compiled functions alone can call it
 
@@ -187,7 +188,7 @@ def _watched(function: Function, **options: bool) -> Function:
         with global_compiler_lock:
             # The wrapper that Python calls takes a third of the time to compile.
             dispatcher.targetoptions["no_cpython_wrapper"] = is_inner
-            if not is_inner and (types := tuple(normalize_signature(signature)[0])) in bare:
+            if not is_inner and (types := tuple(normalized(signature)[0])) in bare:
                 bare.remove(types)
                 del dispatcher.overloads[types]
             _call.depth += 1

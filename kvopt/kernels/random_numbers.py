@@ -49,7 +49,7 @@ def factor(state: State, spread: float) -> float:
 
 
 @compiled
-def hash_pair(first: int, second: int) -> int:
+def hash_pair(first: int, second: int | np.int64) -> int:
     """Return a hash of two numbers below 2^63; a set has the sum of its hashes."""
     x = np.uint64(np.int64(first)) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(np.int64(second))
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)

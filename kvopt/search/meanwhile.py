@@ -11,7 +11,7 @@ from kvopt.errors import UnsupportedDependency
 from kvopt.formulations.cpsat import LARGEST_PAIRS
 from kvopt.incumbent.incumbent import Search
 from kvopt.kernels import compiler
-from kvopt.kernels.clock import wall_time
+from kvopt.kernels.budget import wall_time
 from kvopt.kernels.dependencies import load_cp_model
 from kvopt.search.engines import engine_of
 

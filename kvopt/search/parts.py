@@ -27,8 +27,7 @@ from kvopt.incumbent.proofs import (
     prices_of,
 )
 from kvopt.incumbent.result import Progress
-from kvopt.kernels.budget import Budget
-from kvopt.kernels.clock import wall_time
+from kvopt.kernels.budget import Budget, wall_time
 from kvopt.problem.parts import Part, split
 
 _PAUSE = 20.0

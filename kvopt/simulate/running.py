@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from kvopt.errors import InvalidInput, PolicyFault, TooLarge, shown
-from kvopt.kernels.clock import wall_time
+from kvopt.kernels.budget import wall_time
 from kvopt.kernels.guarding import blamed
 from kvopt.problem.clocks import Clock
 from kvopt.problem.instance import Instance

@@ -20,7 +20,7 @@ from kvopt import BatchTime, Scope
 from kvopt import policy as policy_from
 from kvopt.errors import InvalidInput, did_you_mean, placed, unknown_name
 from kvopt.files.reading import read_text
-from kvopt.kernels.modules import import_modules, located
+from kvopt.kernels.extensions import import_modules, located
 from kvopt.problem.clocks import ROUNDS, Clock, Seconds
 from kvopt.problem.hardware.batch_time_files import (
     DEFAULT_MODEL,

@@ -22,9 +22,9 @@ from kvopt import (
 )
 from kvopt.certificates.files import certificate_text
 from kvopt.errors import Stopped
-from kvopt.kernels.clock import wall_time
+from kvopt.kernels.budget import wall_time
 from kvopt.kernels.dependencies import versions
-from kvopt.kernels.modules import import_modules
+from kvopt.kernels.extensions import import_modules
 from kvopt.simulate.routers.registry import parts_of
 from kvopt.studies.description import Limits, Study
 from kvopt.studies.records import (

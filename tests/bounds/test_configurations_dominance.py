@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import chain
 
 import numpy as np
 import pytest
 
 from kvopt import Instance, Request, Status, generate, solve
+from kvopt.bounds.configurations import dominance
 from kvopt.bounds.configurations.dominance import undominated
 from kvopt.bounds.configurations.labels import DONE, WAITING, Layer, members_of
 from kvopt.bounds.configurations.states import States
-from kvopt.kernels import parallel
+from kvopt.kernels.loop_calls import map_ranges
 
 
 class TestSets:
@@ -47,7 +49,7 @@ class TestOneMore:
 
     @pytest.mark.slow
     def test_by_the_definition(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(parallel, "_WORTH_IT", 1)
+        monkeypatch.setattr(dominance, "map_ranges", partial(map_ranges, fewest=1))
         source = np.random.default_rng(7)
         beaten = 0
         for seed in range(30):
@@ -110,7 +112,7 @@ class TestParallel:
     @pytest.mark.parametrize("count", [0, 1, 9_999, 10_000, 10_001, 50_000])
     @pytest.mark.parametrize("threads", [1, 2, 3, 7])
     def test_parts_make_up_the_whole_in_order(self, count: int, threads: int) -> None:
-        found = parallel.map_ranges(lambda begin, end: list(range(begin, end)), count, threads)
+        found = map_ranges(lambda begin, end: list(range(begin, end)), count, threads)
         assert [*chain.from_iterable(found)] == list(range(count))
         assert 1 <= len(found) <= threads
 
@@ -119,7 +121,7 @@ class TestParallel:
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """However they are cut, what is beaten does not depend on the threads."""
-        monkeypatch.setattr(parallel, "_WORTH_IT", 1)
+        monkeypatch.setattr(dominance, "map_ranges", partial(map_ranges, fewest=1))
         instance = generate("arrival-1", 8, seed=1)
         states, source = States.of(instance), np.random.default_rng(5)
         for _ in range(20):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from itertools import islice
 
 import brute_force
@@ -18,6 +18,7 @@ from strategies import instance_of, plain, random_instances
 from test_configurations import drawn_knots, drawn_prices, drawn_starts, windows_of
 
 from kvopt import Instance, Request, generate, solve
+from kvopt.bounds.configurations import dominance, expand
 from kvopt.bounds.configurations import forward_search as module
 from kvopt.bounds.configurations.bound import STAGES, rising_bounds
 from kvopt.bounds.configurations.evaluation import CLOSED, Evaluation, evaluate
@@ -31,8 +32,8 @@ from kvopt.errors import Stopped, TooLarge
 from kvopt.heuristics.list_schedules import offer_list_schedules
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.limits import Limits
-from kvopt.kernels import parallel
 from kvopt.kernels.budget import Budget
+from kvopt.kernels.loop_calls import map_ranges
 
 LIMIT = 100_000
 
@@ -127,7 +128,8 @@ class TestSweep:
     @pytest.mark.slow
     @pytest.mark.parametrize("seed", range(2))
     def test_threads_share_the_work(self, monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
-        monkeypatch.setattr(parallel, "_WORTH_IT", 1)
+        for loops in (dominance, expand):
+            monkeypatch.setattr(loops, "map_ranges", partial(map_ranges, fewest=1))
         source = random.Random(seed)
         for instance in random_instances(many(3), 80 + seed, least_requests=2):
             states, last = States.of(instance), source.randint(1, 14)

@@ -26,8 +26,7 @@ from kvopt.heuristics.reinsertion import (
 )
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.limits import Limits
-from kvopt.kernels.budget import Budget
-from kvopt.kernels.clock import wall_time
+from kvopt.kernels.budget import Budget, wall_time
 
 pytestmark = pytest.mark.usefixtures("processor_clock")
 

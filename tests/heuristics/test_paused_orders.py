@@ -13,8 +13,12 @@ from strategies import instance_of, plain, random_instances
 
 from kvopt import Instance, Schedule, generate
 from kvopt.errors import TooLarge
-from kvopt.heuristics import reinsertion
-from kvopt.heuristics.reinsertion import schedule_by_order, search_with_pauses, usual_orders
+from kvopt.heuristics.reinsertion import (
+    nowhere,
+    schedule_by_order,
+    search_with_pauses,
+    usual_orders,
+)
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.limits import Limits
 from kvopt.problem.problem import Problem
@@ -58,9 +62,7 @@ def test_usual_orders() -> None:
 def searched(instance: Instance, seconds: float = math.inf, **limits: Any) -> Schedule:
     """Return what a search with pauses finds in short cycles."""
     search = Search(Problem(instance, scope=Scope.PAUSES), Limits(**limits))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(reinsertion, "_LONGEST_CYCLE", 2000)
-        search_with_pauses(search, search.budget.part(most=seconds))
+    search_with_pauses(search, search.budget.part(most=seconds), longest_cycle=2000)
     assert not search.faults
     assert search.best is not None
     return search.best
@@ -100,7 +102,7 @@ def test_nothing_to_order(requests: list[brute_force.Triple]) -> None:
     assert searched(instance_of(5, requests)).objective == sum(o for _, _, o in requests)
 
 
-def test_a_horizon_that_is_too_long_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reinsertion, "LARGEST_LOADS", 4)
-    with pytest.raises(TooLarge, match="rounds of 1 workers are more than the limit of 4"):
-        searched(Instance(9, instance_of(9, [(2, 1, 3)]).requests))
+def test_a_horizon_that_is_too_long_is_refused() -> None:
+    instance = Instance(9, instance_of(9, [(2, 1, 3)]).requests)
+    with pytest.raises(TooLarge, match="rounds of 1 workers are more than the limit of 33,554,432"):
+        nowhere(instance, 2**25 + 1)

@@ -26,7 +26,7 @@ from theirs import installed
 from kvopt import BatchTime, Instance, Line, Request, certify, generate, write_instance
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.interrupts import run_in_thread
-from kvopt.kernels.interruptible import interruptible
+from kvopt.kernels.loop_calls import interruptible
 from kvopt.problem.clocks import Seconds
 
 COMMAND = [sys.executable, "-m", "kvopt"]

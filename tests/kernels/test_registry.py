@@ -12,7 +12,7 @@ from interpreters import python
 from registered import REGISTRIES
 
 from kvopt.errors import InvalidInput
-from kvopt.kernels.registry import OTHER_REGISTERS, Registry
+from kvopt.kernels.extensions import OTHER_REGISTERS, Registry
 
 pytestmark = pytest.mark.usefixtures("own_things")
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 
 import pytest
 from brute_force import Due, Server, most_in_time, optimum, tel
@@ -45,8 +46,13 @@ BRIEF = SolveParams(improve_widest_beam=3)
 @pytest.fixture(autouse=True)
 def brief(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let every stage of a search begin, and end soon."""
-    monkeypatch.setattr(heuristics, "BEAM_REQUESTS", 2)
-    monkeypatch.setattr(reinsertion, "_LONGEST_CYCLE", 60)
+    improve_soon = partial(heuristics.improve, beam_requests=2)
+    brief_search = partial(search_reinsertions, longest_cycle=60)
+    brief_pauses = partial(search_with_pauses, longest_cycle=60)
+    monkeypatch.setattr(heuristics, "improve", improve_soon)
+    monkeypatch.setattr(engine, "improve", improve_soon)
+    monkeypatch.setattr(reinsertion, "search_reinsertions", brief_search)
+    monkeypatch.setattr(reinsertion, "search_with_pauses", brief_pauses)
     monkeypatch.setattr(lagrangian, "MOST_STEPS", 4)
 
 
@@ -89,7 +95,7 @@ def test_pauses_are_searched_in_full() -> None:
             assert found[0] == least
         assert best_below(memory, requests, least, pauses=True) is None
         search = Search(Problem(instance, scope=Scope.PAUSES), Limits(params=BRIEF))
-        search_with_pauses(search, search.budget)
+        search_with_pauses(search, search.budget, longest_cycle=60)
         assert (search.objective or 0) >= least
 
 
@@ -124,7 +130,7 @@ def test_fleets_are_feasible_and_not_below_the_optimum(seed: int) -> None:
     search = Search(instance, Limits(params=BRIEF))
     search.offer(one_after_another(instance), "one after another")
     search_traces(search, search.budget, seed)
-    search_reinsertions(search, search.budget, most_passes=1)
+    search_reinsertions(search, search.budget, most_passes=1, longest_cycle=60)
     assert search.faults == []
     assert (search.objective or 0) >= least
     made = placed(instance, fluid_of(instance, 0.9), Tries(3, seed), Budget())
@@ -202,7 +208,7 @@ def test_local_search_is_feasible_and_not_below_the_optimum() -> None:
     for instance in drawn(6, 8):
         search = Search(instance, Limits(params=BRIEF, threads=1))
         search.offer(one_after_another(instance), "one after another")
-        search_reinsertions(search, search.budget, most_passes=2)
+        search_reinsertions(search, search.budget, most_passes=2, longest_cycle=60)
         assert search.faults == []
         assert Schedule(instance, known(search.schedule).starts).check().feasible
         assert (search.objective or 0) >= optimum(*plain(instance))

@@ -6,6 +6,7 @@ import random
 import re
 import threading
 from collections.abc import Callable
+from functools import partial
 from itertools import islice, product
 from pathlib import Path
 
@@ -37,6 +38,7 @@ from kvopt.bounds.configurations.states import Knots
 from kvopt.certificates import Certificate, write_certificate
 from kvopt.heuristics import reinsertion
 from kvopt.heuristics.list_schedules import offer_list_schedules
+from kvopt.heuristics.reinsertion import search_reinsertions
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.limits import Limits
 from kvopt.incumbent.proofs import ConfigurationProof
@@ -55,7 +57,8 @@ def brief(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let what comes after a first search end soon."""
     monkeypatch.setattr(exact, "WIDEST_WIDTH", 1000)
     monkeypatch.setattr(bound, "STAGES", bound.STAGES[:1])
-    monkeypatch.setattr(reinsertion, "_LONGEST_CYCLE", 1000)
+    brief_search = partial(search_reinsertions, longest_cycle=1000)
+    monkeypatch.setattr(reinsertion, "search_reinsertions", brief_search)
 
 
 @pytest.fixture

@@ -16,7 +16,6 @@ from kvopt.bounds.prices import price_value
 from kvopt.errors import TooLarge
 from kvopt.incumbent.proofs import token_prices
 from kvopt.search.exact import paused_groups as groups
-from kvopt.search.exact import paused_layers as layers
 from kvopt.search.exact.paused_groups import fill, groups_of
 from kvopt.search.exact.paused_layers import search_layers
 
@@ -57,11 +56,10 @@ def test_it_stops_when_asked() -> None:
     assert search_layers(instance_of(3, [(0, 0, 3)]), token_prices((), 1), 9, lambda: True) is None
 
 
-def test_rounds_with_too_many_labels_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(layers, "LARGEST_LAYER", 5)
+def test_rounds_with_too_many_labels_are_refused() -> None:
     instance = generate("arrival-1", n=5, seed=1)
     with pytest.raises(TooLarge, match="has more than 5 labels with pauses"):
-        search_layers(instance, token_prices((), 1), 10**6, go_on)
+        search_layers(instance, token_prices((), 1), 10**6, go_on, limit=5)
 
 
 def test_too_many_tokens_for_a_label_are_refused() -> None:

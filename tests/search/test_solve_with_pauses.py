@@ -15,7 +15,8 @@ from kvopt.bounds.volume import volume_bound
 from kvopt.heuristics.list_schedules import offer_list_schedules
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.proofs import token_prices
-from kvopt.search.exact import paused_layers as layers
+from kvopt.search.exact import paused_layers
+from kvopt.search.exact.paused_layers import search_layers
 from kvopt.search.stages import as_longer_prompts
 
 pytestmark = pytest.mark.usefixtures("processor_clock", "few_steps")
@@ -62,7 +63,7 @@ def test_a_limit_leaves_both_sides() -> None:
 
 @pytest.mark.slow
 def test_what_cannot_be_searched_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(layers, "LARGEST_LAYER", 5)
+    monkeypatch.setattr(paused_layers, "search_layers", partial(search_layers, limit=5))
     found = solve_paused(generate("arrival-1", n=6, seed=1), time_limit=1)
     assert "more than 5 labels with pauses" in found.notes[0]
     assert str(found.status) == "feasible"

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from kvopt.kernels.registry import Registry
+from kvopt.kernels.extensions import Registry
 from kvopt.problem.traces.formats import FORMATS
 from kvopt.simulate.policies.registry import POLICIES
 from kvopt.simulate.routers.registry import ROUTERS

@@ -15,7 +15,7 @@ import numpy as np
 from kvopt.bounds.configurations.labels import WAITING, Integers, Layer
 from kvopt.bounds.configurations.states import States
 from kvopt.kernels.compiled import compiled
-from kvopt.kernels.parallel import map_ranges
+from kvopt.kernels.loop_calls import map_ranges
 from kvopt.problem.arrays import Flags
 
 _COMPARED = 20

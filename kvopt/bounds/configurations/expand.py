@@ -20,7 +20,7 @@ from kvopt.errors import Stopped
 from kvopt.kernels.budget import Budget
 from kvopt.kernels.compiled import compiled
 from kvopt.kernels.copying import copy_into
-from kvopt.kernels.parallel import map_ranges
+from kvopt.kernels.loop_calls import map_ranges
 from kvopt.kernels.random_numbers import hash_pair
 
 _NEVER = 2**30

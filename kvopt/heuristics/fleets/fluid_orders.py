@@ -25,8 +25,7 @@ from kvopt.heuristics.fleets.placing import Placing, Tries, place_next
 from kvopt.heuristics.reduced_costs import summed
 from kvopt.heuristics.reinsertion import nowhere, refuse_too_long
 from kvopt.incumbent.incumbent import Search
-from kvopt.kernels.budget import Budget
-from kvopt.kernels.clock import wall_time
+from kvopt.kernels.budget import Budget, wall_time
 from kvopt.problem.arrays import Floats, Integers, columns_of
 from kvopt.problem.instance import Instance
 

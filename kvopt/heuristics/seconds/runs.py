@@ -19,8 +19,7 @@ from random import Random
 from kvopt.bounds.seconds_evaluation import shares
 from kvopt.errors import Stopped
 from kvopt.incumbent.incumbent import Search
-from kvopt.kernels.budget import Budget
-from kvopt.kernels.clock import wall_time
+from kvopt.kernels.budget import Budget, wall_time
 from kvopt.problem.clocks import Clock
 from kvopt.problem.instance import Instance
 from kvopt.simulate.policies.base import Policy

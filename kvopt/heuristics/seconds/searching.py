@@ -23,8 +23,7 @@ from kvopt.heuristics.seconds.beams import (
 )
 from kvopt.heuristics.seconds.dispatch import LATENCY, WAITS, TimedNode
 from kvopt.heuristics.seconds.servers import server_of
-from kvopt.kernels.budget import Budget
-from kvopt.kernels.clock import wall_time
+from kvopt.kernels.budget import Budget, wall_time
 from kvopt.kernels.magnitudes import fits
 from kvopt.problem.clocks import Seconds, arrivals_ns
 from kvopt.problem.instance import Instance

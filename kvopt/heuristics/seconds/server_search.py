@@ -30,8 +30,7 @@ from kvopt.heuristics.seconds.server_windows import Windows
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.result import ServerAnswer
 from kvopt.incumbent.shares import SERVERS_BY_LOAD, SERVERS_ON_SAMPLE, SERVERS_OVER_TIME
-from kvopt.kernels.budget import Budget
-from kvopt.kernels.clock import wall_time
+from kvopt.kernels.budget import Budget, wall_time
 from kvopt.problem.clocks import Seconds
 from kvopt.problem.instance import Instance
 from kvopt.problem.problem import Problem

@@ -8,7 +8,7 @@ from itertools import tee
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from kvopt.kernels.registry import Registry
+from kvopt.kernels.extensions import Registry
 from kvopt.problem.batch_time import MILLISECOND, NANOSECONDS
 from kvopt.problem.requests import checked_integer
 from kvopt.problem.traces.recognition import recognised

@@ -20,7 +20,7 @@ from kvopt.heuristics.list_schedules import offer_list_schedules
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.interrupts import run_in_thread
 from kvopt.incumbent.shares import CLIMB_BEFORE_SEARCH, LOCAL_SEARCH_BESIDE
-from kvopt.kernels.clock import wall_time
+from kvopt.kernels.budget import wall_time
 from kvopt.search.exact.forward import (
     FIRST_WIDTH,
     NAME,

@@ -17,8 +17,7 @@ from kvopt.errors import Stopped
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.proofs import ConfigurationProof, SearchProof
 from kvopt.incumbent.shares import COMPLETIONS
-from kvopt.kernels.budget import Budget
-from kvopt.kernels.clock import wall_time
+from kvopt.kernels.budget import Budget, wall_time
 
 NAME = "exact"
 """Name of the engine in `bounded_by` of its bounds."""

@@ -21,8 +21,7 @@ from kvopt.bounds.slo_prices import Span
 from kvopt.heuristics.attaining.rounds import Attaining
 from kvopt.heuristics.seconds.runs import joined_run
 from kvopt.incumbent.incumbent import Search
-from kvopt.kernels.budget import Budget
-from kvopt.kernels.clock import wall_time
+from kvopt.kernels.budget import Budget, wall_time
 from kvopt.problem.batch_time import BatchTime, Line
 from kvopt.problem.clocks import arrivals_ns
 from kvopt.problem.instance import Instance

@@ -21,7 +21,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from kvopt.errors import TooLarge
-from kvopt.kernels.interruptible import machine_code
+from kvopt.kernels.loop_calls import machine_code
 from kvopt.problem.arrays import Flags, Integers
 
 Function = TypeVar("Function", bound=Callable[..., Any])

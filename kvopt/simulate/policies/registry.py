@@ -10,8 +10,8 @@ from types import NoneType, UnionType
 from typing import Any, ClassVar, Literal, Protocol, TypeVar, get_args, get_origin, get_type_hints
 
 from kvopt.errors import InvalidInput, did_you_mean, shown, unknown_name
+from kvopt.kernels.extensions import OTHER_REGISTERS, Registry
 from kvopt.kernels.guarding import arguments_of, file_of
-from kvopt.kernels.registry import OTHER_REGISTERS, Registry
 from kvopt.show.summary import Names, first_line
 from kvopt.simulate.policies.base import Policy
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TypeVar
 
-from kvopt.kernels.registry import Registry
+from kvopt.kernels.extensions import Registry
 from kvopt.simulate.policies.registry import built, pairs, registered
 from kvopt.simulate.routers.base import ArrivalRouter, Router
 

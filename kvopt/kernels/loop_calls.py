@@ -1,8 +1,12 @@
-"""Functions that are compiled at their first use, so that small work needs no compiler."""
+"""How Python calls compiled loops: compiled at the first use, interrupted by Ctrl-C, in threads.
+
+Small work needs no compiler, so this module does not load numba.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache, wraps
 from typing import Any, TypeVar, cast
 
@@ -11,6 +15,7 @@ import numpy as np
 from kvopt.errors import Stopped
 
 Function = TypeVar("Function", bound=Callable[..., Any])
+Result = TypeVar("Result")
 
 
 def machine_code(function: Function, *, or_python: bool = False) -> Function:
@@ -62,3 +67,19 @@ def interruptible(quick: Function) -> Function:
             raise
 
     return cast("Function", called)
+
+
+def map_ranges(
+    work: Callable[[int, int], Result], count: int, threads: int, fewest: int = 5_000
+) -> list[Result]:
+    """Return the results of a few ranges that make up ``range(count)``, in order.
+
+    Threads share the ranges, since compiled loops release Python's lock.  For less than ``fewest``
+    rows in a range, starting a thread takes longer than the work.
+    """
+    parts = max(1, min(threads, count // fewest))
+    ends = [part * count // parts for part in range(parts + 1)]
+    if parts == 1:
+        return [work(0, count)]
+    with ThreadPoolExecutor(parts) as pool:
+        return list(pool.map(work, ends[:-1], ends[1:]))
