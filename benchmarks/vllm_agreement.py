@@ -18,8 +18,8 @@ from vllm_record import drive, make_scheduler, use_source
 
 from kvopt import Instance, Request, run
 from kvopt.kernels.pipes import writing_output
-from kvopt.timetable.records import read_record
-from kvopt.timetable.runs import PolicyRun
+from kvopt.timetable.policy_run import PolicyRun
+from kvopt.timetable.server_records import read_record
 
 LONGEST = 10**6
 """Tokens of a request that vLLM allows; it counts one more than kvopt."""

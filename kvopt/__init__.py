@@ -67,7 +67,7 @@ _HOMES = {
     "simulate.causality": "check_online",
     "simulate.comparison": "Comparison compare",
     "simulate.running": "run",
-    "timetable.runs": "Outcome PolicyRun",
+    "timetable.policy_run": "Outcome PolicyRun",
     "problem.traces": "import_trace",
 }
 """Names whose types are in `kvopt/__init__.pyi`, except `verify`."""

@@ -57,7 +57,7 @@ from kvopt.simulate.policies import (
     register,
 )
 from kvopt.simulate.running import run
-from kvopt.timetable.runs import Outcome, PolicyRun
+from kvopt.timetable.policy_run import Outcome, PolicyRun
 from kvopt.timetable.schedule import Schedule, ScheduleCheck
 from kvopt.timetable.schedule_files import read_schedule, write_schedule
 from kvopt.verify import verify

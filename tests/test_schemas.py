@@ -23,8 +23,8 @@ from kvopt import (
 )
 from kvopt.certificates import write_certificate
 from kvopt.studies.description import builtin_names, builtin_text
-from kvopt.timetable.records import read_record
 from kvopt.timetable.run_files import write_run
+from kvopt.timetable.server_records import read_record
 
 ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "docs" / "static" / "schemas"

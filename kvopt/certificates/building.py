@@ -28,7 +28,7 @@ from kvopt.simulate.policies.registry import policy as policy_from
 from kvopt.simulate.policies.servers import PausingPolicy
 from kvopt.simulate.routers.base import Router
 from kvopt.simulate.running import GivenSchedule, given_schedule
-from kvopt.timetable.runs import Outcome, PolicyRun
+from kvopt.timetable.policy_run import Outcome, PolicyRun
 
 GIVEN = "schedule"
 """Name under which a certificate lists a schedule of another program."""

@@ -29,9 +29,9 @@ from kvopt.problem.instance_files import instance_from_json, instance_to_json, r
 from kvopt.problem.requests import Request
 from kvopt.problem.scopes import Scope
 from kvopt.problem.slo import Slo
-from kvopt.timetable.runs import Outcome, PolicyRun
+from kvopt.timetable.policy_run import Outcome, PolicyRun
 from kvopt.timetable.schedule import Schedule
-from kvopt.timetable.work import Chunks, Lost
+from kvopt.timetable.work_intervals import Chunks, Lost
 from kvopt.verify.reading import LARGEST_FILE
 from kvopt.verify.work import MOST_STATED
 

@@ -15,7 +15,7 @@ from kvopt.show.summary import counted
 from kvopt.simulate.policies.base import Need, Policy
 from kvopt.simulate.routers.base import Router
 from kvopt.simulate.running import run
-from kvopt.timetable.runs import PolicyRun
+from kvopt.timetable.policy_run import PolicyRun
 
 
 def offer_run(search: Search, run: PolicyRun) -> None:

@@ -10,7 +10,7 @@ from kvopt.incumbent.limits import LimitOptions
 from kvopt.problem.problem import Problem
 from kvopt.search.tiny import MOST_REQUESTS, tiny_optimum
 from kvopt.show.summary import exact_ratio
-from kvopt.timetable.runs import PolicyRun
+from kvopt.timetable.policy_run import PolicyRun
 
 
 class Ratio(NamedTuple):

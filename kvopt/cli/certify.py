@@ -26,9 +26,9 @@ from kvopt.problem.problem import as_problem
 from kvopt.problem.scopes import least_scope
 from kvopt.show.summary import counted, percent, ratio, rounded
 from kvopt.simulate.routers.registry import router as router_from
-from kvopt.timetable.measures import waiting_cells
 from kvopt.timetable.run_files import RecordedRun, read_run
 from kvopt.timetable.timing import timed
+from kvopt.timetable.waiting_times import waiting_cells
 from kvopt.verify.apart import verify_apart
 
 _WRITING, _WRITING_A_RUN = 0.6, 0.05

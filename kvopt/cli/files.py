@@ -16,8 +16,8 @@ from kvopt.problem.families import FAMILIES
 from kvopt.show.summary import counted
 from kvopt.simulate.policies.registry import pairs
 from kvopt.simulate.running import given_schedule
-from kvopt.timetable.records import read_record
 from kvopt.timetable.run_files import write_run
+from kvopt.timetable.server_records import read_record
 
 
 def families() -> str:

@@ -26,7 +26,7 @@ from kvopt.problem.hardware.presets import (
     preset,
 )
 from kvopt.problem.hardware.roofline import pairs, parts
-from kvopt.timetable.records import read_batches
+from kvopt.timetable.server_records import read_batches
 
 _OF_THE_PAPERS = ("jaillet-2025-v1", "llama-2-70b")
 _NOTE = (

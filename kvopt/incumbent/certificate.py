@@ -26,10 +26,10 @@ from kvopt.show.summary import (
     rounded,
     share,
 )
-from kvopt.timetable.eager import eager_sentence
-from kvopt.timetable.measures import MEASURES, Measures
-from kvopt.timetable.runs import Outcome, PolicyRun
+from kvopt.timetable.eager_schedule import eager_sentence
+from kvopt.timetable.policy_run import Outcome, PolicyRun
 from kvopt.timetable.schedule import Schedule
+from kvopt.timetable.waiting_times import MEASURES, Measures
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -94,7 +94,7 @@ class Certificate(Summarised):
         Bounds on the number of requests that attain a service level, if one was given.
     eager
         Total latency of the one eager schedule of whole prompts, None unless there is exactly one
-        (`kvopt.timetable.eager`).
+        (`kvopt.timetable.eager_schedule`).
     machine_time
         A lower bound on the time that machines are on, if one was asked for.
     """

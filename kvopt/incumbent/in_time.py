@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from kvopt.incumbent.proofs import SharedRoundsProof, SloPrices
 from kvopt.problem.slo import Slo, allowed_misses
-from kvopt.timetable.runs import PolicyRun
+from kvopt.timetable.policy_run import PolicyRun
 from kvopt.timetable.schedule import Schedule
 
 if TYPE_CHECKING:  # it loads numpy

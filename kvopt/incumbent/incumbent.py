@@ -34,7 +34,7 @@ from kvopt.kernels.dependencies import versions
 from kvopt.problem.instance import Instance
 from kvopt.problem.problem import Problem, as_problem
 from kvopt.problem.slo import Slo
-from kvopt.timetable.runs import PolicyRun
+from kvopt.timetable.policy_run import PolicyRun
 from kvopt.timetable.schedule import Schedule
 
 _LOGGER = logging.getLogger("kvopt")

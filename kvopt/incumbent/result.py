@@ -18,9 +18,9 @@ from kvopt.problem.problem import Problem
 from kvopt.problem.scopes import Scope
 from kvopt.show.dataframes import frame
 from kvopt.show.summary import Facts, Summarised, relative_gap, share
-from kvopt.timetable.eager import eager_sentence
+from kvopt.timetable.eager_schedule import eager_sentence
 from kvopt.timetable.schedule import Schedule
-from kvopt.timetable.work import Segments
+from kvopt.timetable.work_intervals import Segments
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

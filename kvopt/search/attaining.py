@@ -11,8 +11,8 @@ from typing import Any
 from kvopt.bounds.relaxations import ceiling_chain
 from kvopt.bounds.slo import least_times, slo_ceiling, spans_of
 from kvopt.errors import Stopped
-from kvopt.heuristics.attaining.rounds import Attaining, attaining_in_rounds
-from kvopt.heuristics.attaining.seconds import attaining_in_seconds
+from kvopt.heuristics.attaining.in_rounds import Attaining, attaining_in_rounds
+from kvopt.heuristics.attaining.in_seconds import attaining_in_seconds
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.shares import SCHEDULERS_IN_TIME
 from kvopt.kernels.budget import Budget

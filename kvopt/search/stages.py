@@ -29,7 +29,7 @@ from kvopt.problem.clocks import Seconds
 from kvopt.problem.instance import Instance
 from kvopt.search.engines import engine_of
 from kvopt.search.meanwhile import prover
-from kvopt.timetable.eager import eager_schedule
+from kvopt.timetable.eager_schedule import eager_schedule
 
 _LEAST_GAIN, _LEAST_GAIN_OF_SLOTS = 0.0002, 0.0005
 """Share of the bound that a climb of prices must gain while its time doubles, to continue."""

@@ -18,9 +18,9 @@ from kvopt.show.dataframes import frame
 from kvopt.show.summary import Facts, Summarised
 from kvopt.simulate.policies.base import Policy
 from kvopt.simulate.running import GivenSchedule, given_schedule, run
-from kvopt.timetable.measures import MEASURES, waiting_cells
-from kvopt.timetable.runs import PolicyRun
+from kvopt.timetable.policy_run import PolicyRun
 from kvopt.timetable.schedule import Schedule
+from kvopt.timetable.waiting_times import MEASURES, waiting_cells
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -27,7 +27,7 @@ from kvopt.simulate.server import Server, VllmServer
 from kvopt.simulate.sglang import SglangServer
 from kvopt.simulate.simulator import Simulation, Worker, Workload
 from kvopt.simulate.work_server import WorkServer
-from kvopt.timetable.runs import PolicyRun
+from kvopt.timetable.policy_run import PolicyRun
 from kvopt.timetable.schedule import Schedule
 from kvopt.timetable.schedule_files import read_schedule
 

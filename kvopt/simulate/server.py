@@ -42,7 +42,7 @@ from kvopt.simulate.policies.servers import PausingPolicy, ServerPolicy
 from kvopt.simulate.simulator import Worker, Workload
 from kvopt.timetable.cache import Cache
 from kvopt.timetable.sweep import blocks_for
-from kvopt.timetable.work import Chunks
+from kvopt.timetable.work_intervals import Chunks
 
 
 @dataclass(slots=True)

@@ -23,7 +23,7 @@ from kvopt.problem.requests import volume_of
 from kvopt.problem.slo import Levels, Slo
 from kvopt.simulate.policies.base import Need, Policy, View
 from kvopt.timetable.cache import Cache
-from kvopt.timetable.work import Chunks, Lost
+from kvopt.timetable.work_intervals import Chunks, Lost
 
 MOST_EVICTIONS = 200_000
 """Evictions without a completion after which a run counts as a livelock, despite later arrivals."""

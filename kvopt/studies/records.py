@@ -25,7 +25,7 @@ from kvopt.files.reading import check_fields, parse_json
 from kvopt.problem.batch_time import NANOSECONDS
 from kvopt.problem.slo import allowed_misses
 from kvopt.show.summary import ratio
-from kvopt.timetable.measures import summary
+from kvopt.timetable.waiting_times import summary
 
 SCHEMA = "kvopt.study-record/1"
 FILE = "records.jsonl"

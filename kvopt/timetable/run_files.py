@@ -1,4 +1,4 @@
-"""Runs of real servers: ``kvopt.run/1``, which includes the instance."""
+"""Runs of real servers, with their measurements: ``kvopt.run/1``, which includes the instance."""
 
 from __future__ import annotations
 
@@ -18,17 +18,68 @@ from kvopt.files.reading import (
     parse_json,
     read_text,
 )
+from kvopt.problem.batch_time import MILLISECOND, NANOSECONDS, BatchTime
+from kvopt.problem.hardware.fitting import Measured, judged
 from kvopt.problem.instance import Instance
 from kvopt.problem.instance_files import instance_from_json, instance_to_json
 from kvopt.problem.requests import can_be_written, checked_integer
-from kvopt.timetable.measurements import Measurements, measurements_from_json
 from kvopt.timetable.schedule import Schedule
-from kvopt.timetable.work import Chunks
+from kvopt.timetable.work_intervals import Chunks
 
 SCHEMA = "kvopt.run/1"
 
 _NEEDED = ("schema", "policy", "value", "block", "segments", "instance")
 _OPTIONAL = ("notes", "chunks", "measured")
+_MEASURED = ("latency_ns", "rounds", "batches")
+
+
+@dataclass(frozen=True)
+class Measurements:
+    """Times that a server measured.
+
+    Parameters
+    ----------
+    latency_ns
+        Total latency of the finished requests.
+    rounds
+        Number of rounds.
+    batches
+        Those of them with a length.
+    """
+
+    latency_ns: int
+    rounds: int
+    batches: Sequence[Measured]
+
+    def is_slower_than(self, model: BatchTime) -> bool:
+        """Whether every round lasted at least as long as by a model.
+
+        The measured run is a schedule on the clock of the model then, only slower, so bounds hold
+        for it.
+        """
+        return len(self.batches) == self.rounds and all(
+            round(batch.milliseconds * MILLISECOND) >= batch.round_ns(model)
+            for batch in self.batches
+        )
+
+    def beside(self, model: BatchTime, requests: int) -> dict[str, Any]:
+        """Return the measured mean and the error of a model, by name."""
+        fit = judged(model, self.batches)
+        return {
+            "mean_seconds": self.latency_ns / requests / NANOSECONDS,
+            "rounds": fit.rows,
+            "rounds_seconds": fit.seconds,
+            "model_seconds": fit.model_seconds,
+            "typical_error": fit.typical_error,
+        }
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the member of a run file."""
+        rows = [
+            [batch.tokens, batch.prompts, batch.held, round(batch.milliseconds * MILLISECOND)]
+            for batch in self.batches
+        ]
+        return dict(zip(_MEASURED, (self.latency_ns, self.rounds, rows), strict=True))
 
 
 @dataclass(frozen=True)
@@ -149,3 +200,22 @@ def read_run(path: str | Path) -> RecordedRun:
             reason = f"says {shown(top['value'])}, the segments give {schedule.objective}"
             raise FalseClaim(reason, field="value")
         return recorded
+
+
+def measurements_from_json(value: object) -> Measurements:
+    """Return the measurements of a run file, checked."""
+    fields = check_fields(value, "measured", _MEASURED)
+    latency, rounds = (checked_integer(fields[name], name, 0) for name in _MEASURED[:2])
+    if not isinstance(fields["batches"], list) or not fields["batches"]:
+        raise InvalidInput(f"must be a list, got {shown(fields['batches'])}", field="batches")
+    return Measurements(latency, rounds, list(map(_batch, fields["batches"])))
+
+
+def _batch(row: object) -> Measured:
+    if not isinstance(row, list) or len(row) != 4:
+        reason = f"must hold [tokens, prompts, held, ns], got {shown(row)}"
+        raise InvalidInput(reason, field="batches")
+    tokens, prompts, held, ns = (checked_integer(number, "batches", 0) for number in row)
+    if not (prompts <= tokens and ns):
+        raise InvalidInput(f"must have a length, and no more prompts, got {row}", field="batches")
+    return Measured(tokens, ns / MILLISECOND, prompts, held)

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any
 from kvopt.errors import InvalidInput
 from kvopt.show.dataframes import frame
 from kvopt.show.summary import Facts, counted, worded
-from kvopt.timetable.measures import MEASURES, Measures, summary
 from kvopt.timetable.retention import Piece, Retention, kept_at
 from kvopt.timetable.sweep import blocks_held
 from kvopt.timetable.timetable import Times, Timetable
+from kvopt.timetable.waiting_times import MEASURES, Measures, summary
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -23,7 +23,7 @@ from kvopt.problem.scopes import Scope
 from kvopt.show.summary import Summarised
 from kvopt.timetable.cache import Cache
 from kvopt.timetable.sweep import Sweep, sharing, swept
-from kvopt.timetable.work import Chunks, Lost, Segments, checked_segments, scope_of
+from kvopt.timetable.work_intervals import Chunks, Lost, Segments, checked_segments, scope_of
 
 Times = Sequence[int | Any]
 """A time for each request; None only in a run, for an unfinished request."""

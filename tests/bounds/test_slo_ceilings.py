@@ -19,8 +19,8 @@ from strategies import instance_of
 
 from kvopt import BatchTime, Instance, Line, Request, Schedule, Scope, Slo, certify, generate, run
 from kvopt.bounds.slo import least_times, slo_ceiling, spans_of
-from kvopt.heuristics.attaining.rounds import Attaining, attaining_in_rounds
-from kvopt.heuristics.attaining.seconds import attaining_in_seconds
+from kvopt.heuristics.attaining.in_rounds import Attaining, attaining_in_rounds
+from kvopt.heuristics.attaining.in_seconds import attaining_in_seconds
 from kvopt.incumbent.in_time import attained_in
 from kvopt.incumbent.proofs import SharedRoundsProof, SloPrices
 from kvopt.problem.arrays import Floats

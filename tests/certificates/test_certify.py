@@ -38,7 +38,7 @@ from kvopt.problem.clocks import ROUNDS, Clock, Seconds
 from kvopt.problem.instance_files import instance_from_json
 from kvopt.search import plan
 from kvopt.simulate.policies import policy
-from kvopt.timetable.work import Lost
+from kvopt.timetable.work_intervals import Lost
 from kvopt.verify import verify
 
 pytestmark = pytest.mark.usefixtures("processor_clock")

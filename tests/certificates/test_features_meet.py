@@ -21,7 +21,7 @@ from kvopt import BatchTime, Instance, InvalidInput, Line, Request, certify, gen
 from kvopt.certificates import Certificate, read_certificate, write_certificate
 from kvopt.certificates.files import certificate_text
 from kvopt.problem.clocks import ROUNDS, Clock, Seconds
-from kvopt.timetable.runs import PolicyRun
+from kvopt.timetable.policy_run import PolicyRun
 from kvopt.timetable.schedule import Schedule
 from kvopt.verify import verify
 from kvopt.verify.problem import hash_of

@@ -29,8 +29,8 @@ from kvopt.certificates.files import read_certificate, run_from_json, run_to_jso
 from kvopt.errors import InvalidInput
 from kvopt.problem.clocks import Seconds
 from kvopt.problem.problem import Problem
-from kvopt.timetable.runs import PolicyRun
-from kvopt.timetable.work import Chunks
+from kvopt.timetable.policy_run import PolicyRun
+from kvopt.timetable.work_intervals import Chunks
 from kvopt.verify.reading import certificate_of
 from kvopt.verify.report import report_on
 from kvopt.verify.work import Invalid, Unreadable, Work

@@ -29,7 +29,7 @@ from kvopt.kernels.budget import Budget
 from kvopt.problem.clocks import Seconds
 from kvopt.problem.problem import Problem
 from kvopt.problem.scopes import Scope
-from kvopt.timetable.runs import PolicyRun
+from kvopt.timetable.policy_run import PolicyRun
 
 pytestmark = [pytest.mark.usefixtures("processor_clock"), pytest.mark.slow]
 

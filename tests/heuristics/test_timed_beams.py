@@ -29,7 +29,7 @@ from kvopt.heuristics.seconds.beams import run_of_beam
 from kvopt.heuristics.seconds.searching import beams_in_seconds
 from kvopt.kernels.budget import Budget
 from kvopt.problem.clocks import Seconds
-from kvopt.timetable.runs import PolicyRun
+from kvopt.timetable.policy_run import PolicyRun
 
 pytestmark = pytest.mark.usefixtures("processor_clock")
 

@@ -14,7 +14,7 @@ import pytest
 
 import kvopt.integrations.vllm as integration
 from kvopt import run
-from kvopt.timetable.records import read_record
+from kvopt.timetable.server_records import read_record
 
 SOURCE = os.environ.get("KVOPT_VLLM_SOURCE")
 """Folder with the Python files of vLLM's wheel."""

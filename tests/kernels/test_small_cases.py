@@ -20,8 +20,8 @@ from kvopt.bounds import lagrangian
 from kvopt.bounds.configurations.bound import rising_large_bounds
 from kvopt.bounds.slo import least_times, slo_ceiling, spans_of
 from kvopt.heuristics import reinsertion
-from kvopt.heuristics.attaining.rounds import attaining_in_rounds
-from kvopt.heuristics.attaining.seconds import attaining_in_seconds
+from kvopt.heuristics.attaining.in_rounds import attaining_in_rounds
+from kvopt.heuristics.attaining.in_seconds import attaining_in_seconds
 from kvopt.heuristics.fleets.fluid_orders import fluid_of, placed
 from kvopt.heuristics.fleets.placing import Tries
 from kvopt.heuristics.list_schedules import offer_list_schedules, one_after_another

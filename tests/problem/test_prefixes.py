@@ -27,8 +27,8 @@ from kvopt import (
 )
 from kvopt.problem.clocks import Seconds
 from kvopt.problem.problem import Problem, as_problem
-from kvopt.timetable.runs import PolicyRun
-from kvopt.timetable.work import Lost
+from kvopt.timetable.policy_run import PolicyRun
+from kvopt.timetable.work_intervals import Lost
 
 SHARED = Instance(6, [Request(0, 4, 1, prefix=["system"])] * 2, block_tokens=4)
 """The case of the page: both fit only as they share."""

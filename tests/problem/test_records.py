@@ -16,11 +16,11 @@ from kvopt import BatchTime, FalseClaim, Line, read_certificate, run
 from kvopt.problem.batch_time import MILLISECOND
 from kvopt.problem.clocks import Seconds
 from kvopt.problem.hardware.fitting import Measured
-from kvopt.timetable.records import read_batches, read_record
+from kvopt.timetable.policy_run import PolicyRun
 from kvopt.timetable.replay import Replay
 from kvopt.timetable.run_files import RecordedRun, read_run, write_run
-from kvopt.timetable.runs import PolicyRun
 from kvopt.timetable.schedule import Schedule
+from kvopt.timetable.server_records import read_batches, read_record
 from kvopt.timetable.timing import timed
 
 RECORDS = Path(__file__).parent / "records"

@@ -13,7 +13,7 @@ from strategies import batch_time
 
 from kvopt import BatchTime, Instance, Request, Slo
 from kvopt.bounds.slo import least_times, spans_of
-from kvopt.heuristics.attaining.rounds import Attaining
+from kvopt.heuristics.attaining.in_rounds import Attaining
 from kvopt.problem.clocks import Rounds, Seconds
 from kvopt.problem.slo import Levels
 from kvopt.search.exact.runs import AllRuns

@@ -33,7 +33,7 @@ from kvopt.incumbent.limits import Limits
 from kvopt.problem.clocks import Seconds
 from kvopt.problem.hardware.batch_time_files import PRESETS
 from kvopt.problem.problem import Problem
-from kvopt.timetable.runs import PolicyRun
+from kvopt.timetable.policy_run import PolicyRun
 
 CLOCK = Seconds(BatchTime([Line(40_000_000, 100_000)], kv_ns=200))
 CHAT = generate("conversation", n=60, memory=2_000, seed=2)

@@ -19,7 +19,7 @@ from kvopt import (
 )
 from kvopt.problem.batch_time import BatchTime, Line
 from kvopt.problem.clocks import Seconds
-from kvopt.timetable.measures import MEASURES
+from kvopt.timetable.waiting_times import MEASURES
 
 pytestmark = pytest.mark.usefixtures("processor_clock")
 

@@ -16,8 +16,8 @@ from served import CLOCK, Case, cases, in_stretches
 
 from kvopt import Instance, InvalidInput, Request, Schedule, run
 from kvopt.problem.clocks import ROUNDS
-from kvopt.timetable.runs import PolicyRun
-from kvopt.timetable.work import Chunks
+from kvopt.timetable.policy_run import PolicyRun
+from kvopt.timetable.work_intervals import Chunks
 
 
 def hits(found: PolicyRun) -> list[list[int]]:

@@ -34,9 +34,9 @@ from kvopt.problem.batch_time import NANOSECONDS
 from kvopt.problem.clocks import Seconds
 from kvopt.problem.hardware.batch_time_files import DEFAULT_MODEL, batch_time
 from kvopt.simulate.policies import Policy
-from kvopt.timetable.measures import summary
-from kvopt.timetable.runs import PolicyRun
-from kvopt.timetable.work import Lost
+from kvopt.timetable.policy_run import PolicyRun
+from kvopt.timetable.waiting_times import summary
+from kvopt.timetable.work_intervals import Lost
 
 POLICIES = (
     "fcfs", "mc-sf", "mc-sf-total", "svf", "svf-1bit:threshold=3,short=2,long=5", "h-sf",

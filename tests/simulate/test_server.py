@@ -28,8 +28,8 @@ from kvopt.errors import Stopped
 from kvopt.problem.clocks import ROUNDS
 from kvopt.problem.scopes import Scope
 from kvopt.simulate.policies.registry import policy
-from kvopt.timetable.runs import PolicyRun
-from kvopt.timetable.work import Chunks
+from kvopt.timetable.policy_run import PolicyRun
+from kvopt.timetable.work_intervals import Chunks
 
 pytestmark = pytest.mark.usefixtures("processor_clock")
 

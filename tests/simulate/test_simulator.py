@@ -28,8 +28,8 @@ from kvopt.errors import Stopped
 from kvopt.problem.batch_time import BatchTime, Line
 from kvopt.problem.clocks import ROUNDS, Clock, Seconds
 from kvopt.simulate.policies import registry
-from kvopt.timetable.runs import PolicyRun
-from kvopt.timetable.work import Lost
+from kvopt.timetable.policy_run import PolicyRun
+from kvopt.timetable.work_intervals import Lost
 
 PLAIN = (
     "fcfs", "mc-sf", "mc-sf-total", "svf", "svf-1bit:threshold=3,short=2,long=5", "h-sf",

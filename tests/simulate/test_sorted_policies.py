@@ -32,7 +32,7 @@ from kvopt.errors import TooLarge
 from kvopt.simulate.policies import Need, policy
 from kvopt.simulate.policies.base import shuffled_ranks
 from kvopt.studies import read_records, read_study, run_study
-from kvopt.timetable.runs import Outcome, PolicyRun
+from kvopt.timetable.policy_run import Outcome, PolicyRun
 
 Means = Callable[[Instance], list[float]]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 
-from kvopt.timetable.runs import PolicyRun
+from kvopt.timetable.policy_run import PolicyRun
 
 
 def holdings(run: PolicyRun) -> Iterator[tuple[int, int, int, int]]:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from kvopt import BatchTime, Instance, Line, Problem, Request, Seconds, certify, run, solve
 from kvopt.certificates.files import certificate_text, read_certificate, write_certificate
-from kvopt.timetable.eager import eager_schedule
+from kvopt.timetable.eager_schedule import eager_schedule
 from kvopt.verify import verify_text
 
 CLOCK = Seconds(BatchTime([Line(7, 2), Line(3, 4)], kv_ns=1, prompt_ns=2))

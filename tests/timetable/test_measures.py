@@ -21,7 +21,7 @@ from kvopt import (
     write_certificate,
 )
 from kvopt.problem.clocks import ROUNDS, Clock, Seconds
-from kvopt.timetable.measures import MEASURES, summary
+from kvopt.timetable.waiting_times import MEASURES, summary
 
 CLOCK = Seconds(BatchTime([Line(1_000_000_000, 0)], prompt_ns=500_000_000))
 """A second a round, and half a second more for each prompt token."""

@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kvopt.heuristics.attaining.loops import Pace, Timed, fits, join, round_length
+from kvopt.heuristics.attaining.serving import Pace, Timed, fits, join, round_length
 from kvopt.kernels.compiled import compiled
 from kvopt.kernels.copying import copy_into, place_of
 from kvopt.kernels.magnitudes import NEVER

@@ -25,7 +25,7 @@ from kvopt.problem.instance import Instance
 from kvopt.simulate.policies.base import Policy
 from kvopt.simulate.policies.patient import LeastShare
 from kvopt.simulate.running import run
-from kvopt.timetable.runs import PolicyRun
+from kvopt.timetable.policy_run import PolicyRun
 
 POLICIES = ("svf", "mc-sf", "fcfs")
 """First policies to try."""

@@ -27,7 +27,7 @@ from kvopt.kernels.budget import Budget, wall_time
 from kvopt.kernels.magnitudes import fits
 from kvopt.problem.clocks import Seconds, arrivals_ns
 from kvopt.problem.instance import Instance
-from kvopt.timetable.runs import PolicyRun
+from kvopt.timetable.policy_run import PolicyRun
 
 SLOWER = (1.05, 1.03, 1.07, 1.0)
 """Factors by which the machine of the prices is slower, in turn."""

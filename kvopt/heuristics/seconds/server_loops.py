@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kvopt.heuristics.attaining.loops import Timed, round_length
+from kvopt.heuristics.attaining.serving import Timed, round_length
 from kvopt.kernels.compiled import compiled
 from kvopt.kernels.copying import copy_into, order_of
 from kvopt.problem.arrays import Integers

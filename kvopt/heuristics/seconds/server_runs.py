@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 
 from kvopt.bounds.seconds_evaluation import shares
-from kvopt.heuristics.attaining.loops import timed_of
+from kvopt.heuristics.attaining.serving import timed_of
 from kvopt.heuristics.seconds.server_loops import (
     LATENCY,
     PIECES,
@@ -28,7 +28,7 @@ from kvopt.problem.clocks import Seconds, arrivals_ns
 from kvopt.problem.instance import Instance
 from kvopt.simulate.policies.registry import policy
 from kvopt.simulate.policies.servers import LeastWork, ServerPolicy, VllmPriority
-from kvopt.timetable.work import Chunks
+from kvopt.timetable.work_intervals import Chunks
 
 UNLIMITED = 2**31
 """Prompts of a round without a limit."""

@@ -35,8 +35,8 @@ from kvopt.problem.clocks import Seconds
 from kvopt.problem.instance import Instance
 from kvopt.problem.problem import Problem
 from kvopt.problem.scopes import Scope
-from kvopt.timetable.runs import PolicyRun
-from kvopt.timetable.work import Chunks
+from kvopt.timetable.policy_run import PolicyRun
+from kvopt.timetable.work_intervals import Chunks
 
 _FIRST = (
     ServerSetting("work", 512, 512),

@@ -8,7 +8,7 @@ import numpy as np
 
 from kvopt.bounds.fluid import machine_prices
 from kvopt.bounds.seconds_evaluation import Shares
-from kvopt.heuristics.attaining.loops import timed_of
+from kvopt.heuristics.attaining.serving import timed_of
 from kvopt.heuristics.seconds.dispatch import Ranked, Server, Times, find_cheapest
 from kvopt.problem.arrays import Floats, columns_of
 from kvopt.problem.batch_time import BatchTime

@@ -18,7 +18,7 @@ from math import prod
 from typing import NamedTuple
 
 from kvopt.bounds.slo_prices import Span
-from kvopt.heuristics.attaining.rounds import Attaining
+from kvopt.heuristics.attaining.in_rounds import Attaining
 from kvopt.heuristics.seconds.runs import joined_run
 from kvopt.incumbent.incumbent import Search
 from kvopt.kernels.budget import Budget, wall_time

@@ -27,9 +27,8 @@ from kvopt.problem.hardware.fitting import Measured, read_table
 from kvopt.problem.instance import Instance
 from kvopt.problem.prefixes import check_forest, numbered
 from kvopt.problem.requests import Request, checked_integer
-from kvopt.timetable.measurements import Measurements
 from kvopt.timetable.replay import SCHEMA, Replay, Seen, replayed
-from kvopt.timetable.run_files import RecordedRun
+from kvopt.timetable.run_files import Measurements, RecordedRun
 from kvopt.timetable.schedule import Schedule
 
 _COMPACT = ("engine", "block_size", "blocks", "requests", "token_rounds")

@@ -20,7 +20,7 @@ import numpy as np
 
 from kvopt.bounds.seconds_evaluation import shares
 from kvopt.bounds.slo_prices import Span
-from kvopt.heuristics.attaining.rounds import Attaining
+from kvopt.heuristics.attaining.in_rounds import Attaining
 from kvopt.incumbent.shares import RUNS_IN_TIME
 from kvopt.kernels.budget import Budget
 from kvopt.kernels.magnitudes import LARGEST_SUM, fits
@@ -77,7 +77,7 @@ def attaining_in_seconds(
 ) -> Attaining | None:
     """Return the best of some runs, None if times do not fit into 64 bits.
 
-    The other arguments are those of `kvopt.heuristics.attaining.rounds.attaining_in_rounds`.
+    The other arguments are those of `kvopt.heuristics.attaining.in_rounds.attaining_in_rounds`.
     """
     table = Table.of(instance, model, spans, costs)
     if table is None:
@@ -160,7 +160,7 @@ class Server:
     """
 
     def __init__(self, table: Table, memory: int, model: BatchTime, seed: int, way: Way) -> None:
-        from kvopt.heuristics.attaining.loops import Due, timed_of  # it loads numba
+        from kvopt.heuristics.attaining.serving import Due, timed_of  # it loads numba
 
         self._table, self._seed = table, seed
         self._timed = timed_of(
@@ -191,7 +191,7 @@ class Server:
 
     def tried(self, way: Way) -> bool:
         """Run with some parameters; return whether the run is the best so far."""
-        from kvopt.heuristics.attaining.loops import Line, serve
+        from kvopt.heuristics.attaining.serving import Line, serve
 
         costs, count = self._table.costs, len(self._table.costs)
         varied = np.ones(count)
