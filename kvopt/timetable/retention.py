@@ -40,8 +40,8 @@ class Piece(NamedTuple):
     cached: int
 
 
-class Retention:
-    """Tokens of requests that are kept for later use.
+def kept_tokens(pieces: Iterable[Piece], forest: Forest, size: int) -> Mapping[int, int]:
+    """Return by how many tokens more or fewer are kept for later use after each time.
 
     Parameters
     ----------
@@ -55,74 +55,62 @@ class Retention:
     Raises
     ------
     InvalidInput
-        If a request finds tokens that nobody had computed.
+        If a request finds tokens that were never computed.
     """
+    ends_of = defaultdict[int, dict[int, int]](dict)  # of a node the last end by its tokens
+    private_of = defaultdict[int, list[tuple[int, int]]](list)  # of a request ends and tokens
+    kept = defaultdict[int, dict[tuple[int, int], int]](dict)  # of either tokens by times
 
-    def __init__(self, pieces: Iterable[Piece], forest: Forest, size: int) -> None:
-        self._forest, self._size = forest, size
-        self._held: dict[int, dict[int, int]] = defaultdict(dict)  # last end by tokens, of a node
-        self._own: dict[int, list[tuple[int, int]]] = defaultdict(list)  # ends and tokens
-        self._kept: dict[int, dict[tuple[int, int], int]] = defaultdict(dict)  # tokens by times
-        in_order = sorted(pieces)
-        for start, group in groupby(in_order, key=lambda piece: piece.start):
-            now = list(group)
-            for piece in now:
-                if piece.cached:
-                    self._find(piece, start, now)
-            for piece in now:
-                for v, tokens in self._nodes(piece.request, piece.held):
-                    ends = self._held[v]
-                    ends[tokens] = max(ends.get(tokens, 0), piece.end)
-                self._own[piece.request].append((piece.end, piece.held + piece.end - start - 1))
-
-    def _nodes(self, i: int, tokens: int) -> Iterator[tuple[int, int]]:
+    def nodes(i: int, tokens: int) -> Iterator[tuple[int, int]]:
         """Yield nodes of a request and how many of its first tokens are theirs."""
-        for v in self._forest.paths[i]:
+        for v in forest.paths[i]:
             if tokens <= 0:
                 return
-            yield v, min(tokens, self._forest.weights[v])
-            tokens -= self._forest.weights[v]
+            yield v, min(tokens, forest.weights[v])
+            tokens -= forest.weights[v]
 
-    def _find(self, piece: Piece, start: int, now: list[Piece]) -> None:
-        """Keep the tokens that a piece of work finds."""
-        i, private = piece.request, piece.cached
-        for v, tokens in self._nodes(i, piece.cached):
-            private -= tokens
-            end = max((end for n, end in self._held[v].items() if n >= tokens), default=-1)
-            if end > start or any(self._computes(other, v, tokens) for other in now):
-                continue
-            self._keep(v, end, start, tokens)
-        if private:
-            ends = [end for end, held in self._own[i] if held >= piece.cached and end <= start]
-            self._keep(-1 - i, max(ends, default=-1), start, private)
-
-    def _computes(self, piece: Piece, node: int, tokens: int) -> bool:
+    def computes(piece: Piece, node: int, tokens: int) -> bool:
         """Whether a piece of work computes the last of so many tokens of a node."""
-        before = dict(self._nodes(piece.request, piece.before)).get(node, 0)
-        return before < tokens <= dict(self._nodes(piece.request, piece.held)).get(node, 0)
+        before = dict(nodes(piece.request, piece.before)).get(node, 0)
+        return before < tokens <= dict(nodes(piece.request, piece.held)).get(node, 0)
 
-    def _keep(self, what: int, begin: int, end: int, tokens: int) -> None:
+    def keep(holder: int, begin: int, end: int, tokens: int) -> None:
         if begin < 0:
             reason = f"finds {tokens} tokens at {end} that nobody has computed"
             raise InvalidInput(reason, field="chunks")
-        row, count = self._kept[what], -(-tokens // self._size) * self._size
+        row, count = kept[holder], -(-tokens // size) * size
         row[begin, end] = max(row.get((begin, end), 0), count)
 
-    def tokens(self) -> Mapping[int, int]:
-        """Return by how many tokens more or fewer are kept after each time."""
-        changes = Counter[int]()
-        for row in self._kept.values():
-            times, begins = sorted({time for pair in row for time in pair}), sorted(row)[::-1]
-            most, before = [(0, times[-1] + 1)], 0  # a heap of the uses to come
-            for time in times:
-                while begins and begins[-1][0] == time:
-                    pair = begins.pop()
-                    heappush(most, (-row[pair], pair[1]))
-                while most[0][1] <= time:
-                    heappop(most)
-                changes[time] -= most[0][0] + before
-                before = -most[0][0]
-        return changes
+    for start, group in groupby(sorted(pieces), key=lambda piece: piece.start):
+        now = list(group)
+        # Tokens that are neither held nor computed now have to be kept since their last use.
+        for piece in now:
+            i, private = piece.request, piece.cached
+            for v, tokens in nodes(i, piece.cached):
+                private -= tokens
+                end = max((end for n, end in ends_of[v].items() if n >= tokens), default=-1)
+                if end <= start and not any(computes(other, v, tokens) for other in now):
+                    keep(v, end, start, tokens)
+            if private:
+                ends = [end for end, n in private_of[i] if n >= piece.cached and end <= start]
+                keep(-1 - i, max(ends, default=-1), start, private)
+        for piece in now:
+            for v, tokens in nodes(piece.request, piece.held):
+                ends_of[v][tokens] = max(ends_of[v].get(tokens, 0), piece.end)
+            private_of[piece.request].append((piece.end, piece.held + piece.end - start - 1))
+    changes = Counter[int]()
+    for row in kept.values():
+        times, begins = sorted({time for pair in row for time in pair}), sorted(row)[::-1]
+        most, before = [(0, times[-1] + 1)], 0  # a heap of the uses to come
+        for time in times:
+            while begins and begins[-1][0] == time:
+                pair = begins.pop()
+                heappush(most, (-row[pair], pair[1]))
+            while most[0][1] <= time:
+                heappop(most)
+            changes[time] -= most[0][0] + before
+            before = -most[0][0]
+    return changes
 
 
 def kept_at(changes: Mapping[int, int], times: Iterable[int]) -> dict[int, int]:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from kvopt.errors import InvalidInput
 from kvopt.show.dataframes import frame
 from kvopt.show.summary import Facts, counted, worded
-from kvopt.timetable.retention import Piece, Retention, kept_at
+from kvopt.timetable.retention import Piece, kept_at, kept_tokens
 from kvopt.timetable.sweep import blocks_held
 from kvopt.timetable.timetable import Times, Timetable
 from kvopt.timetable.waiting_times import MEASURES, Measures, summary
@@ -304,7 +304,7 @@ class Schedule(Timetable):
                 cached_before = max(-before, 0)
                 pieces.append(Piece(first - 1, last, abs(before), count + 1, i, cached_before))
                 count += last - first + 1
-        return Retention(pieces, self.instance.forest, self.instance.block_size).tokens()
+        return kept_tokens(pieces, self.instance.forest, self.instance.block_size)
 
     # ---- tables and pictures ------------------------------------------------------------
 

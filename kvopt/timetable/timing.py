@@ -32,9 +32,7 @@ def timed(recorded: AnyTimetable, clock: Clock) -> AnyTimetable:
     Rounds that moved may hold more tokens than the recorded ones, even more than memory has.
     """
     refuse_prefixes(recorded.instance, "a recorded run in seconds")  # its cache hits are unknown
-    rounds = _Rounds(recorded, clock)
-    rounds.pass_all()
-    moved = rounds.moved
+    moved, resumed = _moved(recorded, clock)
     return replace(
         recorded,
         clock=clock,
@@ -46,89 +44,63 @@ def timed(recorded: AnyTimetable, clock: Clock) -> AnyTimetable:
         chunks=[
             piece._replace(start=piece.start + moved[piece.request]) for piece in recorded.chunks
         ],
-        resumed=[rounds.resumed],
+        resumed=[resumed],
     )
 
 
-class _Rounds:
-    """The rounds of a run whose requests may have to begin later or earlier.
+def _moved(recorded: Timetable, clock: Clock) -> tuple[list[int], dict[int, int]]:
+    """Return by how many rounds the work of each request comes later than recorded.
 
-    Parameters
-    ----------
-    recorded, clock
-        The decisions, and lengths of rounds.
-
-    Attributes
-    ----------
-    moved
-        Rounds by which the work of each request comes later than recorded.
-    resumed
-        Rounds at which an idle server began to work, and their times.
+    Also the rounds at which an idle server began to work, and their times.
     """
-
-    def __init__(self, recorded: Timetable, clock: Clock) -> None:
-        instance, self._batch_time = recorded.instance, clock.batch_time
-        self._arrivals = clock.arrivals(instance)
-        self._work: list[list[tuple[int, int, int, int, bool]]] = [[] for _ in instance]
-        for start, end, held, prompts, request, is_piece in recorded.work():
-            self._work[request].append((start, end, held, prompts, is_piece))
-        self._begins = [min(rows)[0] for rows in self._work]
-        self.moved, self.resumed = [0] * len(self._work), dict[int, int]()
-        self._round = self._time = 0
-        # Work of the current round: requests that yield a token, pieces of prompts, prompt tokens,
-        # and the tokens held at round 0 by a line through all tokens held.
-        self._yielding = self._pieces = self._prompts = self._held = 0
-        self._changes: list[tuple[int, int, int, int, bool]] = []  # begins and ends of work to come
-        in_order = sorted(range(len(self._work)), key=self._begins.__getitem__)
-        waited = [self._begins[i] > instance[i].arrival for i in range(len(self._work))]
-        self._planned = deque(i for i in in_order if waited[i])
-        self._due = [(self._arrivals[i], i) for i in in_order if not waited[i]]
-        heapify(self._due)  # requests that begin in the first round after their arrival
-
-    def pass_all(self) -> None:
-        """Let all rounds pass."""
-        while self._due or self._planned or self._changes:
-            self._begin_requests()
-            self._apply_changes()
-            if self._yielding or self._pieces:
-                self._pass_round()
-            elif self._changes:  # every request that began is paused: such rounds take no time
-                self._round = self._changes[0][0]
-            elif self._due or self._planned:
-                self._wait()
-
-    def _begin_requests(self) -> None:
-        while self._planned and self._begins[self._planned[0]] <= self._round:
-            i = self._planned.popleft()
-            heappush(self._due, (self._arrivals[i], i))
-        while self._due and self._due[0][0] <= self._time:
-            _, i = heappop(self._due)
-            self.moved[i] = later = self._round - self._begins[i]
-            for start, end, held, prompts, is_piece in self._work[i]:
-                line = held - start - later
-                heappush(self._changes, (start + later, 1, line, prompts, is_piece))
-                heappush(self._changes, (end + later, -1, -line, 0, is_piece))
-
-    def _apply_changes(self) -> None:
-        self._prompts = 0
-        while self._changes and self._changes[0][0] <= self._round:
-            _, sign, line, prompts, is_piece = heappop(self._changes)
-            self._yielding += sign * (not is_piece)
-            self._pieces += sign * is_piece
-            self._prompts += prompts
-            self._held += line
-
-    def _pass_round(self) -> None:
-        self._round += 1
-        held = self._held + (self._yielding + self._pieces) * self._round
-        self._time += self._batch_time.round_ns(self._yielding, self._prompts, held)
-
-    def _wait(self) -> None:
-        """Go on to the next request, at its arrival if the server has to wait for it."""
-        planned, due = self._planned, self._due
-        if planned and (not due or self._arrivals[planned[0]] <= due[0][0]):
-            self._round = self._begins[planned[0]]
-        else:
-            self._time, i = due[0]
-            self._round = max(self._round, self._begins[i])
-            self.resumed[self._round] = self._time
+    instance, model, arrivals = (
+        recorded.instance,
+        clock.batch_time,
+        clock.arrivals(recorded.instance),
+    )
+    work: list[list[tuple[int, int, int, int, bool]]] = [[] for _ in instance]
+    for start, end, tokens, prompt, i, is_piece in recorded.work():
+        work[i].append((start, end, tokens, prompt, is_piece))
+    begins = [min(rows)[0] for rows in work]
+    waited = [begin > request.arrival for begin, request in zip(begins, instance, strict=True)]
+    in_order = sorted(range(len(work)), key=begins.__getitem__)
+    planned = deque(i for i in in_order if waited[i])
+    due = [(arrivals[i], i) for i in in_order if not waited[i]]
+    heapify(due)  # requests that begin in the first round after their arrival
+    changes: list[tuple[int, int, int, int, bool]] = []  # begins and ends of work to come
+    moved, resumed = [0] * len(work), dict[int, int]()
+    # Of the current round: requests that yield a token, pieces of prompts, and the tokens held at
+    # round 0 by a line through all tokens held.
+    number = time = yielding = pieces = held = 0
+    while due or planned or changes:
+        # Requests begin that are due by now, with all their work.
+        while planned and begins[planned[0]] <= number:
+            i = planned.popleft()
+            heappush(due, (arrivals[i], i))
+        while due and due[0][0] <= time:
+            _, i = heappop(due)
+            moved[i] = later = number - begins[i]
+            for start, end, tokens, prompt, is_piece in work[i]:
+                line = tokens - start - later
+                heappush(changes, (start + later, 1, line, prompt, is_piece))
+                heappush(changes, (end + later, -1, -line, 0, is_piece))
+        prompts = 0
+        while changes and changes[0][0] <= number:
+            _, sign, line, prompt, is_piece = heappop(changes)
+            yielding += sign * (not is_piece)
+            pieces += sign * is_piece
+            prompts += prompt
+            held += line
+        # A round passes.  An idle server goes on to the next request, at its arrival if it waits.
+        if yielding or pieces:
+            number += 1
+            time += model.round_ns(yielding, prompts, held + (yielding + pieces) * number)
+        elif changes:  # every request that began is paused: such rounds take no time
+            number = changes[0][0]
+        elif planned and (not due or arrivals[planned[0]] <= due[0][0]):
+            number = begins[planned[0]]
+        elif due:
+            time, i = due[0]
+            number = max(number, begins[i])
+            resumed[number] = time
+    return moved, resumed
