@@ -44,13 +44,15 @@ from kvopt.heuristics.nodes import (
 from kvopt.heuristics.reduced_costs import StartPrices, tokens_of
 from kvopt.kernels.compiled import compiled
 from kvopt.kernels.copying import order_of, place_of
-from kvopt.kernels.random_numbers import State, below, factor, hash_pair, normal, uniform
+from kvopt.kernels.random_numbers import State, below, hash_pair, normal, uniform
 from kvopt.problem.arrays import Floats
 
 _UNHURRIED = 300
 """After so many requests in a row that lose nothing by waiting, later ones are not tried."""
 _WIDEST, _MOST_PATIENT = 200.0, 200.0
 """Limits of the draws: window in requests, and patience in times passed over."""
+_NEAR = 0.3
+"""Deviation of the logarithm of a part of a rule that is near the last one."""
 _MOST_FILL = 2.0
 """Limit of the drawn value of filling memory, relative to its price."""
 _GAINING = 0.7
@@ -267,8 +269,14 @@ def draw_rule(
     if plain:
         return Rule(usual[0], usual[1], choice, usual[3], usual[4])
     if uniform(rng) < 0.5:
-        window, patience = usual[0] * factor(rng, 0.3), usual[1] * factor(rng, 0.3)
-        fill, allowed = usual[3] * factor(rng, 0.3), usual[4] * factor(rng, 0.3)
+        window, patience = (
+            usual[0] * np.exp(_NEAR * normal(rng)),
+            usual[1] * np.exp(_NEAR * normal(rng)),
+        )
+        fill, allowed = (
+            usual[3] * np.exp(_NEAR * normal(rng)),
+            usual[4] * np.exp(_NEAR * normal(rng)),
+        )
         blur, tilt = 0.1 * uniform(rng), 0.0
     else:
         window = 2.0 * (_WIDEST / 2.0) ** uniform(rng)

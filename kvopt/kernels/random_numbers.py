@@ -43,12 +43,6 @@ def normal(state: State) -> float:
 
 
 @compiled
-def factor(state: State, spread: float) -> float:
-    """Return a positive number whose logarithm has about mean 0 and this deviation."""
-    return float(np.exp(spread * normal(state)))
-
-
-@compiled
 def hash_pair(first: int, second: int | np.int64) -> int:
     """Return a hash of two numbers below 2^63; a set has the sum of its hashes."""
     x = np.uint64(np.int64(first)) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(np.int64(second))

@@ -14,7 +14,6 @@ from typing import NamedTuple
 import numpy as np
 
 from kvopt.bounds.configurations.size import longest_of_peaks, most_together
-from kvopt.kernels.compiled import compiled
 from kvopt.problem.arrays import Flags, Floats, Integers
 from kvopt.problem.instance import Instance
 
@@ -110,8 +109,13 @@ class Knots:
         A knot matters at the times between its neighbours, where its weight is positive.  That the
         counts limit copies is Claim 3.5 of docs/theory.
         """
-        counts = np.zeros((self.last + 1, len(states.holds)), dtype=np.int64)
-        _count(states, starts, counts)
+        last = self.last
+        counts = np.zeros((last + 1, len(states.holds)), dtype=np.int64)
+        rows = (column.tolist() for column in (states.arrivals, states.outputs, states.firsts))
+        for arrival, output, first, allowed in zip(*rows, starts, strict=True):
+            for age in range(1, min(output, last - arrival) + 1):
+                begun = allowed[arrival : last + 1 - age]
+                counts[arrival + age :, first + output - age] += begun
         befores = np.append(0, self.times[:-1])
         afters = np.append(self.times[1:], self.last + 1)
         parts = [counts[b + 1 : a].max(axis=0) for b, a in zip(befores, afters, strict=True)]
@@ -152,14 +156,3 @@ class Knots:
         """Return the prices at other knots, interpolated."""
         columns = [np.interp(other.times, self.times, column) for column in prices.T]
         return np.ascontiguousarray(np.array(columns).T)
-
-
-@compiled
-def _count(states: States, starts: Flags, counts: Integers) -> None:
-    """Count the requests that can be in each state at each time."""
-    last, outputs = len(counts) - 1, states.outputs
-    for i in range(len(outputs)):
-        for k in range(states.arrivals[i], last):
-            if starts[i, k]:
-                for age in range(1, min(outputs[i], last - k) + 1):
-                    counts[k + age, states.firsts[i] + outputs[i] - age] += 1

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -30,8 +29,7 @@ from kvopt.problem.clocks import arrivals_ns
 from kvopt.problem.instance import Instance
 
 
-@dataclass(frozen=True, slots=True)
-class Way:
+class Way(NamedTuple):
     """Parameters of a server: limit of costs, order, and the others as in `serve`."""
 
     limit: float = 1.0
@@ -41,9 +39,6 @@ class Way:
     window: int = 8
     noise: int = 0
 
-
-_FIRST_WAY = Way()
-"""The first parameters, which others vary."""
 
 _CHOICES: dict[str, tuple[float, ...]] = {
     "limit": (0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.2, math.inf),
@@ -87,8 +82,8 @@ def attaining_in_seconds(
     alone = budget.part(1.0 - RUNS_IN_TIME) if workers > 1 else budget
     first = budget.part(RUNS_IN_TIME)
 
-    def served(members: Integers, way: Way = _FIRST_WAY) -> Server:
-        return Server(table.some(members), instance.memory, model, seed, way)
+    def served(members: Integers, way: Way) -> Server:
+        return Server(table.of_requests(members), instance.memory, model, seed, way)
 
     best: _Fleet | None = None
     for limit in _LIMITS:
@@ -141,8 +136,8 @@ class Table(NamedTuple):
         takes = np.asarray(takes, dtype=float)
         return cls(begins, prompts, outputs, early, due, rest, takes, costs)
 
-    def some(self, members: Integers) -> Table:
-        """Return a table of some of the requests."""
+    def of_requests(self, members: Integers) -> Table:
+        """Return the table of some of the requests."""
         return Table._make(column[members] for column in self)
 
 
@@ -174,7 +169,7 @@ class Server:
         self.most = int(np.isfinite(table.costs).sum())
         self.best, self.way = Attaining(-1, ()), way
         self.in_time: Flags = np.zeros(0, dtype=np.bool_)
-        self.tried(self.way)
+        self._try(self.way)
 
     def search(self, budget: Budget) -> None:
         """Vary one of the best parameters after the other, until nothing improves any more."""
@@ -185,12 +180,12 @@ class Server:
                     if budget.over() or self.best.count == self.most:
                         return
                     changed: dict[str, Any] = {name: value}
-                    self.tried(replace(self.way, **changed))
+                    self._try(self.way._replace(**changed))
             if self.best.count == before:
                 return
 
-    def tried(self, way: Way) -> bool:
-        """Run with some parameters; return whether the run is the best so far."""
+    def _try(self, way: Way) -> None:
+        """Run with some parameters, and keep the run if it is the best so far."""
         from kvopt.heuristics.attaining.serving import Line, serve
 
         costs, count = self._table.costs, len(self._table.costs)
@@ -212,12 +207,10 @@ class Server:
         attained, waits = serve(
             self._timed, lines, kept, way.window, way.patience, way.care, starts, resumed
         )
-        if attained <= self.best.count:
-            return False
-        rows = tuple((number, time, 0) for number, time in resumed[:waits].tolist())
-        self.best = Attaining(int(attained), tuple(starts.tolist()), resumed=rows)
-        self.way, self.in_time = way, kept == 1
-        return True
+        if attained > self.best.count:
+            rows = tuple((number, time, 0) for number, time in resumed[:waits].tolist())
+            self.best = Attaining(int(attained), tuple(starts.tolist()), resumed=rows)
+            self.way, self.in_time = way, kept == 1
 
 
 def _dealt(table: Table, instance: Instance, limit: float) -> Integers:
@@ -225,23 +218,26 @@ def _dealt(table: Table, instance: Instance, limit: float) -> Integers:
 
     Requests that cost more than a limit add no load: they are likely to be postponed.
     """
-    free = np.zeros(instance.workers)
-    found = np.zeros(len(instance), dtype=np.int64)
+    free, workers = np.zeros(instance.workers), np.zeros(len(instance), dtype=np.int64)
     for i in np.argsort(table.arrivals, kind="stable"):
         np.maximum(free, float(table.arrivals[i]) * instance.memory, out=free)
-        found[i] = free.argmin()
+        workers[i] = free.argmin()
         if table.costs[i] <= limit:
-            free[found[i]] += table.takes[i]
-    return found
+            free[workers[i]] += table.takes[i]
+    return workers
 
 
 class _Fleet:
-    """Workers with their requests, each with its best run."""
+    """Workers, each with its best run, and the worker of each request."""
 
-    def __init__(self, on: Integers, workers: int, served: Callable[..., Server]) -> None:
+    def __init__(
+        self, on: Integers, workers: int, served: Callable[[Integers, Way], Server]
+    ) -> None:
         self._on, self._served = on, served
-        self._members = [np.flatnonzero(on == worker) for worker in range(workers)]
-        self.servers = [served(own) for own in self._members]
+        self.servers = [served(self._members(worker), Way()) for worker in range(workers)]
+
+    def _members(self, worker: int) -> Integers:
+        return np.flatnonzero(self._on == worker)
 
     @property
     def count(self) -> int:
@@ -257,46 +253,36 @@ class _Fleet:
         """Move late requests and some near them, unless fewer attain then."""
         idle = 0
         while idle < _IDLE * len(self._on) and self.count < self.most and not budget.over():
-            before = self.count
-            late = np.flatnonzero(~self._in_time() & np.isfinite(table.costs))
-            i = int(random.choice(late))
+            before, is_late = self.count, np.isfinite(table.costs)
+            for worker, server in enumerate(self.servers):
+                is_late[self._members(worker)] &= ~server.in_time
+            i = int(random.choice(np.flatnonzero(is_late)))
             if random.random() < _BESIDE:
-                own = self._members[self._on[i]]
-                near = table.arrivals[own] <= table.due[i]
-                near &= table.due[own] >= table.arrivals[i]
-                i = int(random.choice(own[near]))
-            self._moved(i, int(random.integers(len(self.servers))))
+                members = self._members(self._on[i])
+                near = table.arrivals[members] <= table.due[i]
+                near &= table.due[members] >= table.arrivals[i]
+                i = int(random.choice(members[near]))
+            self._move(i, int(random.integers(len(self.servers))))
             idle = idle + 1 if self.count == before else 0
 
-    def _in_time(self) -> Flags:
-        """Return for each request whether it attains."""
-        found = np.zeros(len(self._on), dtype=np.bool_)
-        for own, server in zip(self._members, self.servers, strict=True):
-            found[own] = server.in_time
-        return found
-
-    def _moved(self, i: int, worker: int) -> None:
+    def _move(self, i: int, worker: int) -> None:
         """Move a request to a worker if at least as many attain then."""
-        old = int(self._on[i])
-        if old == worker:
+        on, source = self._on, int(self._on[i])
+        if source == worker:
             return
-        more = np.sort(np.append(self._members[worker], i))
-        fewer = self._members[old][self._members[old] != i]
-        there = self._served(more, self.servers[worker].way)
-        here = self._served(fewer, self.servers[old].way)
-        known = sum(self.servers[each].best.count for each in (old, worker))
-        if there.best.count + here.best.count < known:
-            return
-        for each, own, server in ((worker, more, there), (old, fewer, here)):
-            self._members[each], self.servers[each] = own, server
-        self._on[i] = worker
+        before, servers = self.count, [*self.servers]
+        self._on = np.where(np.arange(len(on)) == i, worker, on)
+        for place in (worker, source):
+            self.servers[place] = self._served(self._members(place), servers[place].way)
+        if self.count < before:
+            self._on, self.servers = on, servers
 
     def together(self) -> Attaining:
         """Return the runs of all workers as one."""
         starts = np.zeros(len(self._on), dtype=np.int64)
         resumed: list[tuple[int, int, int]] = []
-        for worker, (own, server) in enumerate(zip(self._members, self.servers, strict=True)):
-            starts[own] = server.best.starts
+        for worker, server in enumerate(self.servers):
+            starts[self._members(worker)] = server.best.starts
             resumed += ((number, time, worker) for number, time, _ in server.best.resumed)
         return Attaining(
             self.count, tuple(starts.tolist()), tuple(self._on.tolist()), tuple(resumed)

@@ -41,11 +41,13 @@ from kvopt.heuristics.seconds.dispatch import (
 from kvopt.kernels.budget import Budget
 from kvopt.kernels.compiled import compiled
 from kvopt.kernels.magnitudes import NEVER
-from kvopt.kernels.random_numbers import State, factor, normal, uniform
+from kvopt.kernels.random_numbers import State, normal, uniform
 from kvopt.problem.arrays import Flags, Floats, Integers
 
 _WIDEST, _FULLEST = 80.0, 100.0
 """Limits of the draws: window in requests, and preference for long prompts."""
+_NEAR = 0.3
+"""Deviation of the logarithm of a part of a rule that is near the last one."""
 _USUAL = (20.0, 50.0, 1.0)
 """Parts of the first `Rules`."""
 _BLURRED = 200
@@ -154,7 +156,10 @@ def _drawn(
     if plain:
         return Rules(usual[0], usual[1], usual[2])
     if uniform(rng) < 0.5:
-        window, fill = usual[0] * factor(rng, 0.3), usual[1] * factor(rng, 0.3)
+        window, fill = (
+            usual[0] * np.exp(_NEAR * normal(rng)),
+            usual[1] * np.exp(_NEAR * normal(rng)),
+        )
     else:
         window, fill = 2.0 * (_WIDEST / 2.0) ** uniform(rng), _FULLEST * uniform(rng) ** 2
     together = usual[2] if uniform(rng) < 0.7 else float(int(2.0 ** (5.0 * uniform(rng))))
