@@ -32,8 +32,6 @@ SHARED = 16
 """From so many expansions of a layer on threads share them; one thread is faster for fewer."""
 SEEN = 2048
 """Limit of the waiting requests of an expansion, the first in line."""
-_IN_PLACE = -1
-"""Instead of a number of waiting requests: run the node itself, not a copy."""
 
 
 class BeamPlan(NamedTuple):
@@ -154,10 +152,9 @@ class Operations(NamedTuple):
 
     Parameters
     ----------
-    row_of
-        From nodes and a row: that node.
-    copy_of
-        From two nodes and a number of waiting requests: copy the first into the second one.
+    copy_row
+        From nodes and a row, other nodes and a row, and a number of waiting requests: copy the
+        first node into the second one.
     draw_rule
         From world, node, last rule, work arrays, random state and whether to keep the rule: blur
         the line, and return a rule, of floats.
@@ -169,8 +166,7 @@ class Operations(NamedTuple):
         Position of the state among the counts of a node, and whether nodes of one state are equal.
     """
 
-    row_of: Callable[[Any, int], Any]
-    copy_of: Callable[[Any, Any, int], None]
+    copy_row: Callable[[Any, int, Any, int, int], None]
     draw_rule: Callable[[Any, Any, Floats, Any, State, bool], Any]
     run_on: Callable[[Any, Any, Any, int, Any], float]
     lost: Callable[[Any, Any], float]
@@ -203,22 +199,21 @@ def _tries(
     interval
         The end of the layer, and the purpose.
     workspace
-        Work arrays, with a node for expansions.
+        Work arrays: ``nodes`` with one row, and ``copy``, the node in this row.
     first, last
         A range of expansions, or of chosen ones.
     """
-    rng = np.zeros(1, dtype=np.int64)
+    rng, node = np.zeros(1, dtype=np.int64), workspace.copy
     for x in range(first, last):
         number = expansions.chosen[x] if interval.is_kept else x
         row, draw = number // interval.draws, number % interval.draws
-        node = _of.row_of(there.nodes, x) if interval.is_kept else workspace.copy
-        if interval.seen >= 0:
-            _of.copy_of(_of.row_of(here.nodes, row), node, interval.seen)
+        _of.copy_row(here.nodes, row, workspace.nodes, 0, interval.seen)
         reseed(rng, here.seeds[row], draw, 0)
         seed = rng[0]
         rule = _of.draw_rule(world, node, here.rules[row], workspace, rng, draw == 0)
         paid = here.costs[row] + _of.run_on(world, node, rule, interval.until, workspace)
         if interval.is_kept:
+            _of.copy_row(workspace.nodes, 0, there.nodes, x, interval.seen)
             there.costs[x], there.seeds[x] = paid, seed
             for part in range(len(rule)):
                 there.rules[x, part] = rule[part]
@@ -319,7 +314,7 @@ def go_again(
         # The rest also runs in layers: a rule may let all requests wait while nothing is active.
         draw, until = next(rest, (0, min(begin + interval, NEVER)))
         beam.expansions.chosen[0] = draw
-        again = Interval(until, draw + 1, True, _IN_PLACE)
+        again = Interval(until, draw + 1, True, len(loops.arrivals))
         loops.attempt(beam.here, beam.here, beam.expansions, again, workspace, 0, 1)
 
 

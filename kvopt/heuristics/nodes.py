@@ -19,7 +19,6 @@ import numpy as np
 
 from kvopt.bounds.shares import shared_out
 from kvopt.kernels.compiled import compiled
-from kvopt.kernels.copying import copy_into
 from kvopt.kernels.random_numbers import hash_pair
 from kvopt.problem.arrays import Floats, Integers, columns_of
 from kvopt.problem.instance import Instance
@@ -156,11 +155,6 @@ def nothing_decided(count: int) -> Decisions:
     return Decisions(*np.zeros((2, count), dtype=np.int64))
 
 
-def first_node(jobs: JobArrays) -> Node:
-    """Return the node before any request has arrived."""
-    return Node(*(field[0] for field in empty_nodes(jobs, 1)))
-
-
 def empty_nodes(jobs: JobArrays, width: int) -> Node:
     """Return empty nodes, one in each row."""
     count, workers, limit = len(jobs.line), jobs.workers, most_active(jobs)
@@ -173,40 +167,25 @@ def empty_nodes(jobs: JobArrays, width: int) -> Node:
 
 
 @compiled
-def node_of(nodes: Node, row: int) -> Node:
-    """Return one of many nodes, which share their arrays."""
-    return Node(
-        nodes.counts[row],
-        nodes.active[row],
-        nodes.bases[row],
-        nodes.queue[row],
-        nodes.overtaken[row],
-        nodes.ends[row],
-        nodes.offsets[row],
-        nodes.loads[row],
-        nodes.until[row],
-    )
-
-
-@compiled
-def copy_node(node: Node, copy: Node, seen: int) -> None:
-    """Copy a node, with the given number of its waiting requests."""
-    copy_into(copy.counts, node.counts, len(node.counts))
-    copy_into(copy.active, node.active, len(node.active))
-    copy_into(copy.bases, node.bases, len(node.active))
-    front = node.counts[FRONT]
-    stop = min(node.counts[STOP], front + seen)
-    copy.counts[STOP] = stop
+def copy_node(nodes: Node, row: int, copies: Node, at: int, seen: int) -> None:
+    """Copy a node into a row of others, with the given number of its waiting requests."""
+    for entry in range(nodes.counts.shape[1]):
+        copies.counts[at, entry] = nodes.counts[row, entry]
+    front = nodes.counts[row, FRONT]
+    stop = copies.counts[at, STOP] = min(nodes.counts[row, STOP], front + seen)
     for place in range(front, stop):
-        rank = node.queue[place]
-        copy.queue[place], copy.overtaken[rank] = rank, node.overtaken[rank]
-    for worker in range(len(node.active)):
-        for x in range(node.active[worker]):
-            copy.ends[worker, x] = node.ends[worker, x]
-            copy.offsets[worker, x] = node.offsets[worker, x]
-            copy.loads[worker, x] = node.loads[worker, x]
-        for block in range(node.until.shape[1]):
-            copy.until[worker, block] = node.until[worker, block]
+        rank = nodes.queue[row, place]
+        copies.queue[at, place] = rank
+        copies.overtaken[at, rank] = nodes.overtaken[row, rank]
+    for worker in range(nodes.active.shape[1]):
+        copies.active[at, worker] = nodes.active[row, worker]
+        copies.bases[at, worker] = nodes.bases[row, worker]
+        for x in range(nodes.active[row, worker]):
+            copies.ends[at, worker, x] = nodes.ends[row, worker, x]
+            copies.offsets[at, worker, x] = nodes.offsets[row, worker, x]
+            copies.loads[at, worker, x] = nodes.loads[row, worker, x]
+        for block in range(nodes.until.shape[2]):
+            copies.until[at, worker, block] = nodes.until[row, worker, block]
 
 
 @compiled

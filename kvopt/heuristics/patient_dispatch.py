@@ -35,7 +35,7 @@ from kvopt.heuristics.nodes import (
     Load,
     Node,
     Prompt,
-    first_node,
+    empty_nodes,
     held_before,
     nothing_decided,
     start_on,
@@ -95,15 +95,18 @@ class Trace(NamedTuple):
 
 
 class Workspace(NamedTuple):
-    """Work arrays of one expansion: a node, and the starts of its requests."""
+    """Work arrays of one expansion: nodes of one row, its node, and the starts of its requests."""
 
+    nodes: Node
     copy: Node
     decisions: Decisions
 
 
 def workspace_for(jobs: JobArrays) -> Workspace:
     """Return work arrays of one expansion."""
-    return Workspace(first_node(jobs), nothing_decided(len(jobs.line)))
+    nodes = empty_nodes(jobs, 1)
+    copy = Node(*(field[0] for field in nodes))
+    return Workspace(nodes, copy, nothing_decided(len(jobs.line)))
 
 
 @compiled

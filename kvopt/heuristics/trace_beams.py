@@ -41,7 +41,6 @@ from kvopt.heuristics.nodes import (
     copy_node,
     empty_nodes,
     job_arrays,
-    node_of,
 )
 from kvopt.heuristics.patient_dispatch import (
     USUAL,
@@ -172,5 +171,5 @@ def _progress(nodes: Node) -> tuple[Flags, Integers]:
 
 make_tries = tries_of(
     "tries_in_rounds",
-    Operations(node_of, copy_node, draw_rule, advance, cost_of_waiting, STATE, True),
+    Operations(copy_node, draw_rule, advance, cost_of_waiting, STATE, True),
 )

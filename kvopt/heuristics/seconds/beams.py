@@ -35,7 +35,7 @@ from kvopt.heuristics.seconds.dispatch import (
     TimedNode,
     copy_timed,
     cost_of_line,
-    empty_node,
+    empty_nodes,
     run_on,
 )
 from kvopt.kernels.budget import Budget
@@ -58,7 +58,8 @@ def room_for(server: Server) -> Room:
     """Return work arrays for an expansion."""
     count = len(server.timed.arrivals)
     done = Done(np.zeros(count, dtype=np.int64), np.zeros((count + 1, 2), dtype=np.int64))
-    return Room(empty_node(count), done, np.zeros(count))
+    nodes = empty_nodes(1, count, _most_active(server))
+    return Room(nodes, TimedNode(*(field[0] for field in nodes)), done, np.zeros(count))
 
 
 def bytes_of_node(server: Server) -> int:
@@ -100,17 +101,8 @@ def run_of_beam(
 
 def _beam_for(server: Server, plan: BeamPlan) -> Beam:
     """Return a beam of one node, before any request has arrived."""
-    count, most, width = len(server.timed.arrivals), _most_active(server), plan.width
-    first = empty_node(0).counts
-    here, there = (
-        TimedNode(
-            np.tile(first, (width, 1)),
-            np.zeros((width, count), dtype=np.int64),
-            np.zeros((width, most, 3), dtype=np.int64),
-        )
-        for _ in range(2)
-    )
-    return beam_of(here, there, plan, _USUAL)
+    size = plan.width, len(server.timed.arrivals), _most_active(server)
+    return beam_of(empty_nodes(*size), empty_nodes(*size), plan, _USUAL)
 
 
 def _work_on(server: Server, plan: BeamPlan) -> BeamLoops:
@@ -130,12 +122,6 @@ def _made_again(
     beam = _beam_for(server, plan._replace(width=1, draws=1))
     go_again(beam, _work_on(server, plan), past, plan.interval, room)
     return TimedNode(*(field[0] for field in beam.here.nodes))
-
-
-@compiled
-def _row(nodes: TimedNode, row: int) -> TimedNode:
-    """Return one of many nodes, which share their arrays."""
-    return TimedNode(nodes.counts[row], nodes.queue[row], nodes.active[row])
 
 
 @compiled
@@ -171,5 +157,5 @@ def _drawn(
 
 _make_tries = tries_of(
     "tries_in_seconds",
-    Operations(_row, copy_timed, _drawn, run_on, cost_of_line, BASE, False),
+    Operations(copy_timed, _drawn, run_on, cost_of_line, BASE, False),
 )

@@ -21,7 +21,7 @@ import numpy as np
 
 from kvopt.heuristics.attaining.serving import Pace, Timed, fits, join, round_length
 from kvopt.kernels.compiled import compiled
-from kvopt.kernels.copying import copy_into, place_of
+from kvopt.kernels.copying import place_of
 from kvopt.kernels.magnitudes import NEVER
 from kvopt.problem.arrays import Floats, Integers
 
@@ -130,30 +130,33 @@ class Done(NamedTuple):
 
 
 class Room(NamedTuple):
-    """Work arrays of one expansion: a node, its run, and changes to keys."""
+    """Work arrays of one expansion: nodes of one row, its node, its run, and changes to keys."""
 
+    nodes: TimedNode
     copy: TimedNode
     done: Done
     noise: Floats
 
 
-def empty_node(count: int) -> TimedNode:
-    """Return the node before any request has arrived."""
-    counts = np.zeros(11, dtype=np.int64)
-    counts[_ASK] = counts[_IDLE] = 1
-    return TimedNode(counts, np.zeros(count, dtype=int), np.zeros((count + 1, 3), dtype=int))
+def empty_nodes(width: int, count: int, limit: int) -> TimedNode:
+    """Return nodes before any request has arrived, for at most so many active requests."""
+    counts = np.zeros((width, 11), dtype=np.int64)
+    counts[:, [_ASK, _IDLE]] = 1
+    queue, active = (np.zeros((width, *size), dtype=np.int64) for size in ((count,), (limit, 3)))
+    return TimedNode(counts, queue, active)
 
 
 @compiled
-def copy_timed(node: TimedNode, copy: TimedNode, seen: int) -> None:
-    """Copy a node, with the given number of its waiting requests."""
-    copy_into(copy.counts, node.counts, len(node.counts))
-    waiting = copy.counts[WAITING] = min(node.counts[WAITING], seen)
-    copy_into(copy.queue, node.queue, waiting)
-    source, target = node.active, copy.active
-    for place in range(node.counts[ACTIVE]):
+def copy_timed(nodes: TimedNode, row: int, copies: TimedNode, at: int, seen: int) -> None:
+    """Copy a node into a row of others, with the given number of its waiting requests."""
+    for entry in range(nodes.counts.shape[1]):
+        copies.counts[at, entry] = nodes.counts[row, entry]
+    copies.counts[at, WAITING] = min(nodes.counts[row, WAITING], seen)
+    for place in range(copies.counts[at, WAITING]):
+        copies.queue[at, place] = nodes.queue[row, place]
+    for place in range(nodes.counts[row, ACTIVE]):
         for entry in range(3):
-            target[place, entry] = source[place, entry]
+            copies.active[at, place, entry] = nodes.active[row, place, entry]
 
 
 @compiled
