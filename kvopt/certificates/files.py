@@ -32,8 +32,8 @@ from kvopt.problem.slo import Slo
 from kvopt.timetable.runs import Outcome, PolicyRun
 from kvopt.timetable.schedule import Schedule
 from kvopt.timetable.work import Chunks, Lost
-from kvopt.verify.reading import LARGEST_FILE
-from kvopt.verify.work import MOST_STATED
+from kvopt.verify.certificate_shape import LARGEST_FILE
+from kvopt.verify.step_budget import MOST_STATED
 
 SCHEMA = "kvopt.certificate/4"
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import Any
 
-from kvopt.verify.eager import check_eager
+from kvopt.verify.certified_problem import Problem, problem_of
+from kvopt.verify.check_eager import check_eager
+from kvopt.verify.check_proofs import modules_of, value_of_proof
+from kvopt.verify.check_runs import Times, checked_run, times_of, uncovered
 from kvopt.verify.machine_time import check_machine_time
-from kvopt.verify.problem import Problem, problem_of
-from kvopt.verify.proofs import modules_of, value_of_proof
-from kvopt.verify.runs import Times, checked_run, times_of, uncovered
 from kvopt.verify.slo import check_in_time
-from kvopt.verify.work import Work, as_decimal, quoted, refuse
+from kvopt.verify.step_budget import Work, as_decimal, quoted, refuse
 
 
 def report_on(certificate: dict[str, Any], work: Work | None = None) -> list[str]:
@@ -127,9 +127,10 @@ def _modules(certificate: dict[str, Any]) -> str:
     proofs = [side["lower"]["proof"] for side in claims if side["lower"] is not None]
     ceiling = certificate.get("slo", {}).get("proof", {})
     proofs += [ceiling] if "kind" in ceiling else []
-    names = {"problem", "reading", "relaxations", "report", "runs", "work"}
+    names = {"certificate_shape", "certified_problem", "check_runs", "report"}
+    names |= {"step_budget", "wider_problems"}
     names = names.union(*map(modules_of, proofs))
-    names |= {"eager"} if "eager" in certificate else set()
+    names |= {"check_eager"} if "eager" in certificate else set()
     own = {"slo", "machine_time"} & certificate.keys()
     names |= own | ({"seconds"} if own and certificate["clock"] != "rounds" else set())
     return f"checked by {len(names)} modules of kvopt/verify: {', '.join(sorted(names))}"

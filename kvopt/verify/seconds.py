@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from itertools import accumulate
 from typing import Any
 
-from kvopt.verify.problem import Clock, Problem, Request
-from kvopt.verify.volume import serve
-from kvopt.verify.work import Invalid, Prepared, Work, paired, pairwise, refuse
+from kvopt.verify.certified_problem import Clock, Problem, Request
+from kvopt.verify.check_volume import serve
+from kvopt.verify.step_budget import Invalid, Prepared, Work, paired, pairwise, refuse
 
 
 def by_shares(problem: Problem, proof: dict[str, Any], work: Work) -> Prepared:

@@ -10,8 +10,8 @@ from operator import mul
 from typing import Any
 
 from kvopt.verify.backlog import Backlog
-from kvopt.verify.problem import Clock, Problem, surely_processed
-from kvopt.verify.work import Invalid, Prepared, Work, paired, refuse
+from kvopt.verify.certified_problem import Clock, Problem, surely_processed
+from kvopt.verify.step_budget import Invalid, Prepared, Work, paired, refuse
 
 
 def by_shared_rounds(problem: Problem, proof: dict[str, Any], work: Work) -> Prepared:

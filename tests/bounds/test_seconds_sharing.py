@@ -26,9 +26,9 @@ from kvopt.incumbent.certificate import Certificate
 from kvopt.incumbent.proofs import SharesProof
 from kvopt.problem.clocks import Seconds, arrivals_ns
 from kvopt.problem.problem import Problem
-from kvopt.verify.problem import problem_of
-from kvopt.verify.proofs import value_of_proof
-from kvopt.verify.work import Work
+from kvopt.verify.certified_problem import problem_of
+from kvopt.verify.check_proofs import value_of_proof
+from kvopt.verify.step_budget import Work
 
 
 def before_moves(now: Progress) -> bool:

@@ -25,9 +25,9 @@ from kvopt.incumbent.limits import limits_of
 from kvopt.incumbent.proofs import CheckedBound, PriceProof
 from kvopt.kernels.budget import Budget
 from kvopt.problem.problem import as_problem
-from kvopt.verify.problem import Problem, problem_of
-from kvopt.verify.proofs import value_of_proof
-from kvopt.verify.work import Invalid, Work
+from kvopt.verify.certified_problem import Problem, problem_of
+from kvopt.verify.check_proofs import value_of_proof
+from kvopt.verify.step_budget import Invalid, Work
 
 pytestmark = pytest.mark.usefixtures("processor_clock")
 

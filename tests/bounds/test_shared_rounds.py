@@ -28,10 +28,10 @@ from kvopt.incumbent.certificate import Certificate
 from kvopt.incumbent.proofs import SharedRoundsProof
 from kvopt.kernels.budget import Budget
 from kvopt.problem.clocks import Seconds, arrivals_ns
-from kvopt.verify.problem import Clock
-from kvopt.verify.problem import problem_of as in_file
-from kvopt.verify.proofs import missing, value_of_proof
-from kvopt.verify.work import Invalid, Work
+from kvopt.verify.certified_problem import Clock
+from kvopt.verify.certified_problem import problem_of as in_file
+from kvopt.verify.check_proofs import missing, value_of_proof
+from kvopt.verify.step_budget import Invalid, Work
 
 SCOPES = ("runs", "pauses", "chunks", "pauses+chunks")
 CHAT = BatchTime([Line(20_000_000, 15_000), Line(7_000_000, 73_000)], kv_ns=31)

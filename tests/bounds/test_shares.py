@@ -28,8 +28,8 @@ from kvopt.bounds import shares
 from kvopt.bounds.shares import most_together, shared_out
 from kvopt.certificates.files import certificate_text, proof_to_json
 from kvopt.incumbent.certificate import Certificate
-from kvopt.verify.problem import hash_of, problem_of
-from kvopt.verify.relaxations import relaxed
+from kvopt.verify.certified_problem import hash_of, problem_of
+from kvopt.verify.wider_problems import relaxed
 
 pytestmark = pytest.mark.usefixtures("processor_clock")
 

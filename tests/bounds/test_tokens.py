@@ -26,7 +26,7 @@ from kvopt.certificates import Certificate
 from kvopt.certificates.files import proof_from_json, proof_to_json
 from kvopt.errors import TooLarge
 from kvopt.incumbent.proofs import CheckedBound, PriceProof, SearchProof, token_prices
-from kvopt.verify.work import Invalid
+from kvopt.verify.step_budget import Invalid
 
 pytestmark = pytest.mark.usefixtures("processor_clock")
 

@@ -24,7 +24,7 @@ from kvopt.problem.clocks import ROUNDS, Clock, Seconds
 from kvopt.timetable.runs import PolicyRun
 from kvopt.timetable.schedule import Schedule
 from kvopt.verify import verify
-from kvopt.verify.problem import hash_of
+from kvopt.verify.certified_problem import hash_of
 from kvopt.verify.report import report_on
 
 pytestmark = pytest.mark.usefixtures("processor_clock")

@@ -27,9 +27,9 @@ from kvopt.incumbent.proofs import SharesProof
 from kvopt.problem.clocks import Seconds, arrivals_ns
 from kvopt.problem.instance_files import instance_from_json
 from kvopt.simulate.policies import policy
-from kvopt.verify.problem import Clock
-from kvopt.verify.proofs import value_of_proof
-from kvopt.verify.work import Work
+from kvopt.verify.certified_problem import Clock
+from kvopt.verify.check_proofs import value_of_proof
+from kvopt.verify.step_budget import Work
 
 pytestmark = pytest.mark.usefixtures("processor_clock")
 
@@ -202,7 +202,7 @@ class TestHostile:
         found["lower"]["value"] = 0
         found["lower"]["proof"].update(weights=[0] * 400, company=share)
         assert judged(tmp_path / "c", found).valid
-        monkeypatch.setattr("kvopt.verify.work.STEPS", 600_000)
+        monkeypatch.setattr("kvopt.verify.step_budget.STEPS", 600_000)
         del found["budget"]
         verdict = judged(tmp_path / "c", found)
         assert verdict.exit_status == 2

@@ -31,9 +31,9 @@ from kvopt.problem.clocks import Seconds
 from kvopt.problem.problem import Problem
 from kvopt.timetable.runs import PolicyRun
 from kvopt.timetable.work import Chunks
-from kvopt.verify.reading import certificate_of
+from kvopt.verify.certificate_shape import certificate_of
 from kvopt.verify.report import report_on
-from kvopt.verify.work import Invalid, Unreadable, Work
+from kvopt.verify.step_budget import Invalid, Unreadable, Work
 
 pytestmark = pytest.mark.usefixtures("processor_clock")
 

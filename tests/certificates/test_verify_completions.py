@@ -30,10 +30,11 @@ from configuration_proofs import (
 )
 from effort import many
 
-from kvopt.verify import configurations, jobs
-from kvopt.verify.completions import Completions
-from kvopt.verify.proofs import value_of_proof
-from kvopt.verify.work import STEPS, Invalid, Unreadable, Work
+from kvopt.verify import check_configurations as configurations
+from kvopt.verify import step_budget
+from kvopt.verify.carried_costs import Completions
+from kvopt.verify.check_proofs import value_of_proof
+from kvopt.verify.step_budget import STEPS, Invalid, Unreadable, Work
 
 Costs = list[dict[int, int]]
 
@@ -185,7 +186,7 @@ class TestSearch:
     def test_processes_that_share_it_find_the_same(
         self, monkeypatch: pytest.MonkeyPatch, more: int
     ) -> None:
-        monkeypatch.setattr(jobs, "WORTH_A_PROCESS", 1)
+        monkeypatch.setattr(step_budget, "WORTH_A_PROCESS", 1)
         for seed in range(3):
             problem, stage, cuts = drawn(seed, most=5)
             proof, work = with_cuts([stage], best(problem) + more, cuts), Work(jobs=2)
@@ -201,7 +202,7 @@ class TestSearch:
     def test_a_process_that_runs_out_of_steps_ends_them_all(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(jobs, "WORTH_A_PROCESS", 1)
+        monkeypatch.setattr(step_budget, "WORTH_A_PROCESS", 1)
         problem, stage, cuts = drawn(1, most=5)
         proof, alone = with_cuts([stage], best(problem), cuts), Work()
         value_of_proof(plainly(problem), proof, alone)

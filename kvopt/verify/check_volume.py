@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from heapq import heappop, heappush
 from typing import Any
 
-from kvopt.verify.problem import Problem, Request
-from kvopt.verify.work import Prepared, Work, paired, refuse
+from kvopt.verify.certified_problem import Problem, Request
+from kvopt.verify.step_budget import Prepared, Work, paired, refuse
 
 
 def by_volume(problem: Problem, proof: dict[str, Any], _: Work) -> Prepared:

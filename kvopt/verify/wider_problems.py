@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fractions import Fraction
 
-from kvopt.verify.problem import Problem, held_together, surely_processed
-from kvopt.verify.work import paired, refuse
+from kvopt.verify.certified_problem import Problem, held_together, surely_processed
+from kvopt.verify.step_budget import paired, refuse
 
 Step = Callable[[Problem], "tuple[Problem, int]"]
 

@@ -13,7 +13,7 @@ from itertools import chain
 from operator import mul
 from typing import Any, NamedTuple
 
-from kvopt.verify.work import Invalid, paired, refuse
+from kvopt.verify.step_budget import Invalid, paired, refuse
 
 LARGEST_FIELD = 2**53 - 1
 """Limit of numbers of an instance: every JSON reader keeps them exactly."""

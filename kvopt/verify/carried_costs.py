@@ -6,11 +6,10 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from kvopt.verify.jobs import shared
-from kvopt.verify.work import Work, paired
+from kvopt.verify.step_budget import Work, paired
 
 if TYPE_CHECKING:
-    from kvopt.verify.configurations import Stage
+    from kvopt.verify.check_configurations import Stage
 
 
 class Profiles:
@@ -147,7 +146,7 @@ class Completions:
                     self._end(members, cost, time, ending, least)
             return self.found
 
-        for carried_there in shared(self.work, list(self.known[time].items()), carried)[1:]:
+        for carried_there in self.work.shared(list(self.known[time].items()), carried)[1:]:
             for members, cost in carried_there.items():
                 self.found[members] = min(cost, self.found.get(members, cost))
 

@@ -9,8 +9,8 @@ from itertools import accumulate, groupby
 from operator import itemgetter, mul, sub
 from typing import Any, NamedTuple
 
-from kvopt.verify.problem import Problem, Request
-from kvopt.verify.work import Invalid, Work, paired, pairwise, refuse
+from kvopt.verify.certified_problem import Problem, Request
+from kvopt.verify.step_budget import Invalid, Work, paired, pairwise, refuse
 
 _Piece = tuple[int, int, int, int]
 """Request, start, end, and tokens held before: work at the times start + 1 .. end."""

@@ -11,8 +11,8 @@ from itertools import accumulate, chain, count, repeat
 from operator import add, mul, sub
 from typing import Any
 
-from kvopt.verify.problem import Problem, held_together
-from kvopt.verify.work import (
+from kvopt.verify.certified_problem import Problem, held_together
+from kvopt.verify.step_budget import (
     Invalid,
     Prepared,
     Work,

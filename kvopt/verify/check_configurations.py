@@ -10,10 +10,10 @@ from itertools import accumulate, repeat
 from operator import add
 from typing import Any
 
-from kvopt.verify.prices import Sums, check_prices, reach
-from kvopt.verify.problem import Problem
-from kvopt.verify.search import Search
-from kvopt.verify.work import Invalid, Prepared, Work, ascend, paired, pairwise, refuse
+from kvopt.verify.certified_problem import Problem
+from kvopt.verify.check_prices import Sums, check_prices, reach
+from kvopt.verify.check_search import Search
+from kvopt.verify.step_budget import Invalid, Prepared, Work, ascend, paired, pairwise, refuse
 
 # A request with h tokens now and r rounds to go is in the *state* (h, r); h + r, its peak, never
 # changes.  At time t a state costs F_t(h, r) >= 0, and R_t is at least the sum of the costs of all

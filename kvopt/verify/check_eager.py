@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 
-from kvopt.verify.problem import Clock, Problem
-from kvopt.verify.work import Invalid, Work, refuse
+from kvopt.verify.certified_problem import Clock, Problem
+from kvopt.verify.step_budget import Invalid, Work, refuse
 
 
 def check_eager(problem: Problem, value: int, work: Work) -> str:

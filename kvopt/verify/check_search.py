@@ -9,12 +9,11 @@ from collections.abc import Collection, Iterable, Sequence
 from itertools import accumulate, chain, repeat
 from typing import TYPE_CHECKING, NamedTuple
 
-from kvopt.verify.completions import Completions, Members, Profiles
-from kvopt.verify.jobs import shared
-from kvopt.verify.work import UNLISTED, Invalid, Unreadable, Work, paired
+from kvopt.verify.carried_costs import Completions, Members, Profiles
+from kvopt.verify.step_budget import UNLISTED, Invalid, Unreadable, Work, paired
 
 if TYPE_CHECKING:
-    from kvopt.verify.configurations import Stage
+    from kvopt.verify.check_configurations import Stage
 
 _COMPARED = 20
 """Limit of the partial schedules of one set of started requests with which another is compared."""
@@ -153,7 +152,7 @@ class Search:
         def decided(part: Sequence[tuple[int, list[_Partial]]]) -> _Layer:
             return self._decide(now, part, size)
 
-        first, *others = shared(self.work, list(layer.items()), decided)
+        first, *others = self.work.shared(list(layer.items()), decided)
         for more in others:
             for begun, partials in more.items():
                 partials_before = first.get(begun)
@@ -166,7 +165,7 @@ class Search:
             return {begun: partials for begun, partials in unbeaten if partials}
 
         return dict(
-            chain.from_iterable(kept.items() for kept in shared(self.work, list(first), left))
+            chain.from_iterable(kept.items() for kept in self.work.shared(list(first), left))
         )
 
     def _decide(self, now: int, groups: Sequence[tuple[int, list[_Partial]]], size: int) -> _Layer:

@@ -8,7 +8,7 @@ import math
 import os
 from typing import Any
 
-from kvopt.verify.work import Unreadable, Work, quoted
+from kvopt.verify.step_budget import Unreadable, Work, quoted
 
 SCOPES = ("runs", "restarts", "pauses", "chunks", "pauses+chunks", "sharing", "sharing+pauses",
           "sharing+chunks", "sharing+pauses+chunks")  # fmt: skip
