@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Unpack
 
 from kvopt.bounds.lp import offer_lp_bound
-from kvopt.bounds.relaxations import chains
+from kvopt.bounds.relaxations import chain
 from kvopt.errors import InvalidInput, shown
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.interrupts import signals_interrupt
@@ -131,7 +131,7 @@ def bound(
         plan.run(plan.CEILING, timely, timely.budget)
         if method == "auto":
             plan.bounding(search)
-        elif problem.is_restricted and chains(problem) != [()]:
+        elif problem.is_restricted and chain(problem):
             if method == "volume":
                 stages.offer_volume(search)
             knows_prices = has_prices(search) and method == "lagrangian"

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 from kvopt.bounds.coarse import has_large_requests
-from kvopt.bounds.relaxations import chains
+from kvopt.bounds.relaxations import chain
 from kvopt.bounds.staircases import FEW_REQUESTS
 from kvopt.formulations.cpsat import LARGEST_PAIRS
 from kvopt.heuristics.seconds.runs import offer_policies, search_runs
@@ -110,7 +110,7 @@ def _pauses(search: Search) -> bool:
 def _has_bounds_with_pauses(search: Search) -> bool:
     """Whether prices cover its pauses as they are, on any number of workers."""
     problem = search.problem
-    return _in_rounds(search) and problem.has_pauses and chains(problem) == [()]
+    return _in_rounds(search) and problem.has_pauses and not chain(problem)
 
 
 def _plain(search: Search) -> bool:
@@ -173,7 +173,7 @@ def _knows_prefixes(search: Search) -> bool:
 
 def _is_relaxed(search: Search) -> bool:
     """Whether its bounds are those of wider problems."""
-    return _is_restricted(search) and chains(search.problem) != [()]
+    return _is_restricted(search) and chain(search.problem) != ()
 
 
 def _has_prices_of_its_own(search: Search) -> bool:

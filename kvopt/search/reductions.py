@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from kvopt.bounds.relaxations import chains
+from kvopt.bounds.relaxations import chain
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.proofs import Proof
 from kvopt.kernels.budget import Budget
@@ -114,7 +114,7 @@ def _has_idle_gaps(search: Search, only_bounds: bool) -> bool:
     problem = search.problem
     if problem.in_seconds or problem.in_blocks or not len(search.instance):
         return False
-    can_add = chains(problem) == [()] if only_bounds else problem.is_starts
+    can_add = chain(problem) == () if only_bounds else problem.is_starts
     if not can_add:
         return False
     parts = split(search.instance)

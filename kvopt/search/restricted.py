@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from kvopt.bounds.relaxations import chains, price_chain, relaxed_by
+from kvopt.bounds.relaxations import chain, relaxed_by
 from kvopt.errors import PolicyFault, Stopped
 from kvopt.heuristics.seconds.runs import policies_for
 from kvopt.incumbent.incumbent import Search
@@ -27,28 +27,27 @@ _MOMENT = 0.5
 
 
 def bound_by_relaxation(search: Search, budget: Budget, work: Callable[[Search], None]) -> None:
-    """Run work on each wider problem with bounds, and offer these."""
-    ways = chains(search.problem)
-    for left, names in zip(range(len(ways), 0, -1), ways, strict=True):
-        wider, more = relaxed_by(search.problem, names)
-        search.work_inside(
-            replace(wider, slo=None),
-            work,
-            budget.part(1 / left),
-            takes=["bounds"],
-            more=more,
-            relaxations=names,
-        )
+    """Run work on the wider problem with bounds, and offer these."""
+    names = chain(search.problem)
+    wider, more = relaxed_by(search.problem, names)
+    search.work_inside(
+        replace(wider, slo=None),
+        work,
+        budget.part(),
+        takes=["bounds"],
+        more=more,
+        relaxations=names,
+    )
 
 
 def has_prices(search: Search) -> bool:
     """Whether prices of tokens know more of it than other bounds: weights, or blocks."""
-    return price_chain(search.problem) not in chains(search.problem)
+    return chain(search.problem, "prices") != chain(search.problem)
 
 
 def bound_by_prices(search: Search, budget: Budget) -> None:
     """Offer the bound of prices of tokens, which know weights and blocks."""
-    names = price_chain(search.problem)
+    names = chain(search.problem, "prices")
     wider, more = relaxed_by(search.problem, names)
     search.work_inside(
         replace(wider, slo=None),

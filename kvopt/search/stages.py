@@ -13,7 +13,7 @@ from typing import Any
 
 from kvopt.bounds.configurations.size import check_large, check_starts, is_quick
 from kvopt.bounds.lp import QUICK_COLUMNS, offer_lp_bound
-from kvopt.bounds.relaxations import chains, relaxed_by, volume_chain
+from kvopt.bounds.relaxations import chain, relaxed_by
 from kvopt.bounds.seconds import SecondsBound, seconds_bound
 from kvopt.bounds.shared_rounds_ascent import shared_rounds_bound
 from kvopt.bounds.staircases import offer_staircase_bound
@@ -82,7 +82,7 @@ def _passes(check: Callable[[Instance, int], None], search: Search) -> bool:
 
 def offer_volume(search: Search, _: Budget | None = None) -> None:
     """Offer the bound of volumes, which know a limit of active requests, and count tokens."""
-    names = volume_chain(search.problem)
+    names = chain(search.problem, "volume")
     wider, more = relaxed_by(search.problem, names)
     search.offer_checked(volume_bound(wider.instance) + more, "volume", VolumeProof(), names)
 
@@ -220,7 +220,7 @@ def _offer_in_seconds(
     search: Search, name: str, method: Callable[..., SecondsBound[Any] | None], budget: Budget
 ) -> bool:
     """Offer a bound of the wider problem in seconds; return whether more time gains nothing."""
-    (names,) = chains(search.problem)
+    names = chain(search.problem)
     problem, _ = relaxed_by(search.problem, names)
     model = search.clock.batch_time
     bound = method(problem.instance, model, scope=problem.scope, budget=budget)

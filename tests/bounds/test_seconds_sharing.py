@@ -21,7 +21,7 @@ from kvopt import Instance, Progress, Request, Scope, bound, certify, solve, ver
 from kvopt.bounds.seconds import seconds_bound
 from kvopt.bounds.seconds_evaluation import FULL, shares_bound
 from kvopt.bounds.shares import Processed, processed, shared_out
-from kvopt.certificates.files import certificate_text
+from kvopt.certificates.certificate_files import certificate_text
 from kvopt.incumbent.certificate import Certificate
 from kvopt.incumbent.proofs import SharesProof
 from kvopt.problem.clocks import Seconds, arrivals_ns

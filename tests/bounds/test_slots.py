@@ -14,13 +14,13 @@ from effort import many
 from hypothesis import given
 from hypothesis import strategies as st
 from known import known
+from msgspec import to_builtins
 
 from kvopt import Instance, Request, bound, generate, run, verify
 from kvopt.bounds.coarse import coarse_prices, sampled
 from kvopt.bounds.prices import price_bound, thresholds
-from kvopt.certificates.files import (
+from kvopt.certificates.certificate_files import (
     certificate_text,
-    proof_to_json,
     read_certificate,
     write_certificate,
 )
@@ -117,7 +117,7 @@ def by_slots(instance: Instance, proof: PriceProof) -> dict[str, Any]:
     return certificate(
         instance,
         random.Random(0),
-        lower={"value": price_bound(instance, proof), "proof": proof_to_json(proof)},
+        lower={"value": price_bound(instance, proof), "proof": to_builtins(proof)},
     )
 
 

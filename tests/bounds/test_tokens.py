@@ -15,6 +15,7 @@ import pytest
 from certificates import proved, random_proof
 from effort import many
 from known import known
+from msgspec import convert, to_builtins
 from price_oracle import bound_of
 from strategies import instance_of, plain, random_instances
 
@@ -23,9 +24,8 @@ from kvopt.bounds.configurations.evaluation import CLOSED
 from kvopt.bounds.configurations.forward_search import ForwardSearch, twins_of
 from kvopt.bounds.configurations.tokens import PricedTokens
 from kvopt.certificates import Certificate
-from kvopt.certificates.files import proof_from_json, proof_to_json
 from kvopt.errors import TooLarge
-from kvopt.incumbent.proofs import CheckedBound, PriceProof, SearchProof, token_prices
+from kvopt.incumbent.proofs import CheckedBound, PriceProof, Proof, SearchProof, token_prices
 from kvopt.verify.step_budget import Invalid
 
 pytestmark = pytest.mark.usefixtures("processor_clock")
@@ -35,7 +35,7 @@ LIMIT = 100_000
 
 def drawn_prices(source: random.Random) -> PriceProof:
     proof = random_proof(source)
-    prices: PriceProof = proof_from_json(proof)
+    prices: PriceProof = convert(proof, Proof)
     return prices
 
 
@@ -55,7 +55,7 @@ def test_the_evaluation_is_the_bound_by_its_definition() -> None:
         prices = drawn_prices(source)
         found = priced(instance, prices).evaluate()
         memory, requests = plain(instance)
-        exact = bound_of(memory, requests, proof_to_json(prices))
+        exact = bound_of(memory, requests, to_builtins(prices))
         assert Fraction(found.total, found.denominator) == exact
         assert (found.reduced_costs.min(axis=1) == 0).all()
         for row, (arrival, _, _) in zip(found.reduced_costs, requests, strict=True):

@@ -13,6 +13,7 @@ import pytest
 from certificates import proved, verified
 from effort import many
 from known import known
+from msgspec import to_builtins
 from strategies import instance_of, plain, random_instances
 
 from kvopt import Instance, generate
@@ -22,7 +23,6 @@ from kvopt.bounds.configurations.evaluation import Evaluation
 from kvopt.bounds.configurations.forward_search import ForwardSearch, twins_of
 from kvopt.bounds.configurations.stages import Rising
 from kvopt.certificates import Certificate
-from kvopt.certificates.files import proof_to_json
 from kvopt.heuristics.list_schedules import offer_list_schedules
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.limits import Limits
@@ -123,7 +123,7 @@ class TestReplay:
             for rising, evaluation, target in short_stages(instance, optimum):
                 value, proof = rising.proved(evaluation, target)
                 assert value >= min(evaluation.bound, target)
-                assert value <= min(optimum, given(instance, proof_to_json(proof)))
+                assert value <= min(optimum, given(instance, to_builtins(proof)))
                 alone += proof.target is None and len(rising.proof(target).stages) > 1
                 staged += proof.target is not None
         assert alone > many(10)
@@ -139,7 +139,7 @@ class TestReplay:
             if count == 1:
                 break
         assert search.checked is not None
-        found = given(instance, proof_to_json(search.checked.proof))
+        found = given(instance, to_builtins(search.checked.proof))
         assert found == search.checked.value
 
 

@@ -19,7 +19,7 @@ from effort import many
 
 import kvopt.verify as checker
 from kvopt import BatchTime, Instance, Line, Request
-from kvopt.certificates.files import certificate_text
+from kvopt.certificates.certificate_files import certificate_text
 from kvopt.incumbent.certificate import Certificate
 from kvopt.problem.clocks import Seconds
 from kvopt.verify import verify_text

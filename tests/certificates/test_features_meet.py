@@ -19,7 +19,7 @@ from strategies import instance_of
 
 from kvopt import BatchTime, Instance, InvalidInput, Line, Request, certify, generate, run
 from kvopt.certificates import Certificate, read_certificate, write_certificate
-from kvopt.certificates.files import certificate_text
+from kvopt.certificates.certificate_files import certificate_text
 from kvopt.problem.clocks import ROUNDS, Clock, Seconds
 from kvopt.timetable.runs import PolicyRun
 from kvopt.timetable.schedule import Schedule

@@ -32,7 +32,7 @@ from known import known
 from strategies import random_instances
 
 from kvopt import BatchTime, Line, bound, certify, generate
-from kvopt.certificates.files import certificate_text
+from kvopt.certificates.certificate_files import certificate_text
 from kvopt.problem.clocks import Seconds
 from kvopt.problem.instance import Instance
 from kvopt.problem.requests import Prediction, Request

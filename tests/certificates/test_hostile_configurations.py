@@ -21,8 +21,8 @@ from configuration_proofs import (
     proved,
     words,
 )
+from msgspec import to_builtins
 
-from kvopt.certificates.files import proof_to_json
 from kvopt.incumbent.proofs import ConfigurationProof, StatePrices
 from kvopt.verify.check_proofs import value_of_proof
 from kvopt.verify.step_budget import Invalid, Unreadable, Work
@@ -202,5 +202,5 @@ class TestReport:
         rows = tuple(map(tuple, STAGE["numerators"]))
         peaks = tuple((peak, rounds) for peak, rounds in STAGE["peaks"])
         stage = StatePrices(STAGE["denominator"], peaks, tuple(STAGE["times"]), rows)
-        proof = proof_to_json(ConfigurationProof((stage, stage), best(SMALL), True))
+        proof = to_builtins(ConfigurationProof((stage, stage), best(SMALL), True))
         assert "and a search of" in words(SMALL, json.loads(json.dumps(proof)), best(SMALL))

@@ -25,7 +25,7 @@ from kvopt import (
     verify,
     write_certificate,
 )
-from kvopt.certificates.files import read_certificate, run_from_json, run_to_json
+from kvopt.certificates.certificate_files import read_certificate, run_from_json, run_to_json
 from kvopt.errors import InvalidInput
 from kvopt.problem.clocks import Seconds
 from kvopt.problem.problem import Problem

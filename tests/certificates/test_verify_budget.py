@@ -19,7 +19,7 @@ from interpreters import ROOT, python
 import kvopt
 import kvopt.verify as checker
 from kvopt import BatchTime, Line
-from kvopt.certificates.files import write_certificate
+from kvopt.certificates.certificate_files import write_certificate
 from kvopt.incumbent.proofs import ConfigurationProof
 from kvopt.problem.clocks import Seconds
 from kvopt.verify import apart, verify

@@ -12,7 +12,7 @@ from effort import many
 from strategies import batch_time, drawn_with_prefixes, rows_of
 
 from kvopt import BatchTime, Instance, Line, Request, Schedule, Scope, run
-from kvopt.certificates.files import certificate_text
+from kvopt.certificates.certificate_files import certificate_text
 from kvopt.incumbent.certificate import Certificate
 from kvopt.problem.clocks import Seconds
 from kvopt.verify.certified_problem import problem_of

@@ -21,7 +21,7 @@ from studied import tiny
 
 from kvopt import Schedule, generate, verify, write_schedule
 from kvopt.bounds.configurations.bound import rising_bounds
-from kvopt.certificates.files import write_certificate
+from kvopt.certificates.certificate_files import write_certificate
 from kvopt.errors import InvalidInput
 from kvopt.heuristics.list_schedules import offer_list_schedules
 from kvopt.incumbent.certificate import Certificate
