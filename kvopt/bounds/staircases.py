@@ -17,13 +17,13 @@ from functools import reduce
 import numpy as np
 
 from kvopt.bounds.volume import fluid_completions
-from kvopt.incumbent.incumbent import Search
-from kvopt.incumbent.proofs import Staircase, VolumeProof
+from kvopt.incumbent.proofs import CheckedBound, Staircase, VolumeProof
+from kvopt.kernels.budget import Budget
 from kvopt.kernels.magnitudes import fits
 from kvopt.problem.arrays import Integers
 from kvopt.problem.instance import Instance
 
-MOST_REQUESTS = 20_000
+_MAX_REQUESTS = 20_000
 """Limit of requests for staircases: a hundred fluids of so many take some ten seconds."""
 FEW_REQUESTS = 300
 """Requests up to which staircases are tried under any time limit: hundredths of a second."""
@@ -35,14 +35,16 @@ _MOST_KEPT = 8
 """Limit of the staircases in a proof: more would hardly raise the bound."""
 
 
-def offer_staircase_bound(search: Search) -> None:
-    """Offer the bound of some staircases with equal thresholds, with and without memory."""
-    instance = search.instance
-    if not len(instance) or len(instance) > MOST_REQUESTS or not _sums_fit(instance):
-        return
+def best_staircases(instance: Instance, budget: Budget) -> CheckedBound | None:
+    """Return the bound of some staircases with equal thresholds, None for too many requests."""
+    many = len(instance)
+    if not 0 < many <= _MAX_REQUESTS:
+        return None
+    if not fits((instance.last_arrival + instance.total_output) * many):
+        return None
     tried: dict[Staircase, Integers] = {}
     for staircase in _candidates(instance.memory):
-        if len(instance) > FEW_REQUESTS and search.budget.over():
+        if many > FEW_REQUESTS and budget.over():
             break
         tried[staircase] = _completions(instance, staircase)
     envelope, kept = _begin(instance), list[Staircase]()
@@ -53,8 +55,7 @@ def offer_staircase_bound(search: Search) -> None:
             break
         envelope = raised
         kept.append(best)
-    value = staircase_bound(instance, kept)
-    search.offer_checked(value, "volume", VolumeProof(tuple(kept)))
+    return CheckedBound(staircase_bound(instance, kept), "volume", VolumeProof(tuple(kept)))
 
 
 def staircase_bound(instance: Instance, staircases: Sequence[Staircase]) -> int:
@@ -83,11 +84,6 @@ def units_needed(
         last = np.minimum(last, (prompts + (i + 1) * outputs - memory - 1 + total) // i)
         needed += np.maximum(0, last - first + 1)
     return needed
-
-
-def _sums_fit(instance: Instance) -> bool:
-    """Whether sums of completions that are not late fit into 64 bits."""
-    return fits((instance.last_arrival + instance.total_output) * len(instance))
 
 
 def _candidates(memory: int) -> Iterator[Staircase]:

@@ -13,7 +13,6 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
-from kvopt.bounds.coarse import has_large_requests
 from kvopt.bounds.relaxations import chain
 from kvopt.bounds.staircases import FEW_REQUESTS
 from kvopt.formulations.cpsat import LARGEST_PAIRS
@@ -292,8 +291,8 @@ PRICES = (
     )),
     Stage("small LP", _always, stages.solve_small_lp, unless=("few knots",)),
     Stage("climb", _always, (
-        Stage("prices before slots", has_large_requests, stages.climb, 0.1),
-        Stage("slots", has_large_requests, stages.climb_slots),
+        Stage("prices before slots", stages.has_large_requests, stages.climb, 0.1),
+        Stage("slots", stages.has_large_requests, stages.climb_slots),
         Stage("prices", _always, stages.climb, unless=("slots",)),
     ), 0.7, unless=("few knots", "small LP")),
     Stage("LP", _always, stages.solve_lp, unless=("few knots", "small LP")),

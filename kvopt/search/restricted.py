@@ -17,7 +17,7 @@ from kvopt.incumbent.interrupts import run_in_thread
 from kvopt.incumbent.shares import SHARING_BEAMS
 from kvopt.kernels.budget import Budget
 from kvopt.problem.scopes import Scope
-from kvopt.search.stages import climb
+from kvopt.search.stages import climb, offer_all
 from kvopt.simulate.running import run
 
 ENGINES_THAT_KNOW = ("auto", "cpsat", "highs", "pyomo")
@@ -76,10 +76,10 @@ def is_wide(search: Search) -> bool:
 
 def bound_by_shared_prices(search: Search, budget: Budget) -> None:
     """Offer the bound of prices of tokens and of shares that change over time."""
-    from kvopt.bounds.shared_prices import offer_shared_prices  # loads numba
+    from kvopt.bounds.shared_prices import shared_price_bounds  # loads numba
 
-    with search.surviving("prices of shared blocks"):
-        run_in_thread(search, lambda: offer_shared_prices(search, budget))
+    bounds = shared_price_bounds(search.instance, budget, search.limits)
+    offer_all(search, "prices of shared blocks", bounds)
 
 
 def shares_prefixes(search: Search) -> bool:

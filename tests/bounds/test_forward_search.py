@@ -19,13 +19,12 @@ from test_configurations import drawn_knots, drawn_prices, drawn_starts, windows
 
 from kvopt import Instance, Request, generate, solve
 from kvopt.bounds.configurations import forward_search as module
-from kvopt.bounds.configurations.bound import STAGES, rising_bounds
+from kvopt.bounds.configurations.dual_ascent import STAGES, DualAscent
 from kvopt.bounds.configurations.evaluation import CLOSED, Evaluation, evaluate
 from kvopt.bounds.configurations.expand import TooWide
 from kvopt.bounds.configurations.forward_search import ForwardSearch, twins_of
 from kvopt.bounds.configurations.labels import DONE, WAITING
 from kvopt.bounds.configurations.lookahead import Lookahead
-from kvopt.bounds.configurations.stages import Rising
 from kvopt.bounds.configurations.states import Knots, States
 from kvopt.errors import Stopped, TooLarge
 from kvopt.heuristics.list_schedules import offer_list_schedules
@@ -33,6 +32,7 @@ from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.limits import Limits
 from kvopt.kernels import parallel
 from kvopt.kernels.budget import Budget
+from kvopt.search.stages import states_priced
 
 LIMIT = 100_000
 
@@ -270,7 +270,8 @@ def climbed() -> tuple[Instance, Evaluation, Evaluation, int]:
     """Return an instance, its first prices and later ones, and its optimum."""
     instance = generate("arrival-1", 12, seed=1)
     optimum = known(solve(instance, "exact").objective)
-    first, *_, last = (found for _, found in islice(rising_bounds(searched(instance), Budget()), 5))
+    rising = islice(states_priced(searched(instance), Budget()), 5)
+    first, *_, last = (ascent.evaluation for ascent in rising)
     assert last.bound < optimum
     return instance, first, last, optimum
 
@@ -314,7 +315,7 @@ class TestRising:
             target = optimum + source.choice((0, 1, 3))
             below = list(all_below(instance, target))
             last = objective_end(instance) if source.random() < 0.6 else source.randint(1, 12)
-            rising = Rising(instance, last)
+            rising = DualAscent(instance, last)
             for stage in STAGES[:: source.choice((1, 3))]:
                 evaluation = rising.climb(stage, optimum)
                 assert min(target, evaluation.bound) <= optimum
@@ -322,7 +323,7 @@ class TestRising:
                     assert not below
                     break
                 before = rising.starts.copy()
-                rising.rule_out(evaluation, target)
+                rising.fix_starts(evaluation, target)
                 assert not (rising.starts & ~before).any()
                 assert (rising.starts == before).all() or rising.proof(target).target == target
                 removed += int(before.sum() - rising.starts.sum())
@@ -341,7 +342,8 @@ class TestRising:
             if number % 2:
                 search.offer_starts(best, "test")
             seen = 0
-            for rising, evaluation in rising_bounds(search, search.budget, rule_out=number % 3 > 0):
+            for rising in states_priced(search, search.budget, fixes=number % 3 > 0):
+                evaluation = rising.evaluation
                 assert search.lower_bound is not None
                 assert search.lower_bound <= optimum
                 assert search.lower_bound >= seen
@@ -358,7 +360,7 @@ class TestRising:
     def test_a_bound_of_many_requests_keeps_its_limit(self) -> None:
         search = Search(generate("arrival-1", 40, seed=2), Limits(time_limit=20))
         offer_list_schedules(search)
-        for _ in rising_bounds(search, search.budget.part(most=0.5)):
+        for _ in states_priced(search, search.budget.part(most=0.5)):
             pass
         assert search.granted.spent < 8
         assert search.lower_bound is None or search.lower_bound <= objective(search)
@@ -377,7 +379,7 @@ class TestRising:
     def test_what_is_too_large_is_refused_before_memory_is_taken(self, instance: Instance) -> None:
         search = searched(instance)
         with pytest.raises(TooLarge):
-            next(iter(rising_bounds(search, search.budget)))
+            next(iter(states_priced(search, search.budget)))
 
 
 def objective_end(instance: Instance) -> int:
@@ -388,8 +390,9 @@ def objective_end(instance: Instance) -> int:
 def test_closed_starts_cost_more_than_any_budget() -> None:
     instance = generate("arrival-2", 20, seed=1)
     search = searched(instance)
-    rising, evaluation = next(iter(rising_bounds(search, search.budget)))
-    rising.rule_out(evaluation, objective(search))
+    rising = next(states_priced(search, search.budget))
+    evaluation = rising.evaluation
+    rising.fix_starts(evaluation, objective(search))
     left = evaluate(
         rising.states,
         Knots.every(1, 5),

@@ -12,7 +12,7 @@ from strategies import Problem, instance_of, random_instances
 from kvopt import bound, generate
 from kvopt.bounds import paused_scan
 from kvopt.bounds.kinds import Kinds
-from kvopt.bounds.lagrangian import Ascent, first_prices, offer_lagrangian_bound
+from kvopt.bounds.lagrangian import Ascent, first_prices
 from kvopt.bounds.paused_scan import PausedScanner
 from kvopt.bounds.prices import denominator_for, price_bound, price_value, rounded_prices
 from kvopt.bounds.volume import volume_bound
@@ -20,6 +20,9 @@ from kvopt.errors import Stopped, TooLarge
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.proofs import token_prices
 from kvopt.kernels.budget import Budget
+from kvopt.problem.problem import as_problem
+from kvopt.problem.scopes import Scope
+from kvopt.search.stages import climb
 
 pytestmark = pytest.mark.usefixtures("few_steps")
 
@@ -86,7 +89,6 @@ def test_large_tables_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(paused_scan, "_LARGEST_TABLE", 1)
     with pytest.raises(TooLarge, match="pauses make 12 places, the limit is 1"):
         price_value(RISING, RISING_PRICES, PausedScanner(Kinds.of(RISING)), pauses=True)
-    search = Search(RISING)
-    with search.surviving("lagrangian"):
-        offer_lagrangian_bound(search, pauses=True)
+    search = Search(as_problem(RISING, scope=Scope.PAUSES))
+    climb(search, search.budget)
     assert search.checked is not None, "the first prices are evaluated without compiled code"

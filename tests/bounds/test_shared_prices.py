@@ -18,7 +18,6 @@ from msgspec import convert, to_builtins
 from strategies import drawn_with_prefixes, optimum_of
 
 from kvopt import Instance, Request, Scope, bound, verify
-from kvopt.bounds.shared_prices import offer_shared_prices
 from kvopt.certificates.certificate_files import certificate_text
 from kvopt.incumbent.certificate import Certificate
 from kvopt.incumbent.incumbent import Search
@@ -26,6 +25,7 @@ from kvopt.incumbent.limits import limits_of
 from kvopt.incumbent.proofs import CheckedBound, PriceProof, Proof
 from kvopt.kernels.budget import Budget
 from kvopt.problem.problem import as_problem
+from kvopt.search.restricted import bound_by_shared_prices
 from kvopt.verify.certified_problem import Problem, problem_of
 from kvopt.verify.check_proofs import value_of_proof
 from kvopt.verify.step_budget import Invalid, Work
@@ -43,7 +43,7 @@ def shared(seed: int) -> Instance | None:
 
 def offered(instance: Instance, seconds: float = 0.05) -> CheckedBound:
     search = Search(as_problem(instance), limits_of({}), checkable=True)
-    offer_shared_prices(search, Budget(seconds))
+    bound_by_shared_prices(search, Budget(seconds))
     assert search.checked is not None
     return search.checked
 

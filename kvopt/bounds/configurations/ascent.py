@@ -133,7 +133,7 @@ class Evaluator:
         return smoothed
 
 
-class Stage(NamedTuple):
+class AscentStage(NamedTuple):
     """How prices of states climb for a while.
 
     Parameters
@@ -198,7 +198,7 @@ def climb(evaluate: Evaluator, at: Point) -> Iterator[Point]:
 def climb_stage(
     evaluate: Evaluator,
     prices: Floats,
-    stage: Stage,
+    stage: AscentStage,
     value: int,
     budget: Budget,
 ) -> tuple[Floats, Floats]:

@@ -11,7 +11,6 @@ import math
 import threading
 from contextlib import suppress
 
-from kvopt.bounds.configurations.bound import rising_bounds
 from kvopt.bounds.configurations.forward_search import MOST_REQUESTS
 from kvopt.bounds.configurations.size import is_quick
 from kvopt.errors import Stopped
@@ -33,6 +32,7 @@ from kvopt.search.exact.forward import (
     label_limit,
 )
 from kvopt.search.exact.token_search import search_by_tokens
+from kvopt.search.stages import states_priced
 
 _FACTOR = 3
 """Factor of beam width and label limit from one stage to the next."""
@@ -93,13 +93,12 @@ def _bound_and_search(search: Search) -> None:
     width, labels, forward, optimum = FIRST_WIDTH, _FIRST_LABELS, None, None
     patience = CLIMB_BEFORE_SEARCH if count <= MOST_REQUESTS else 1.0
     began, searching = wall_time(), 0.0
-    presolve = search.limits.presolve
-    bounds = rising_bounds(search, search.budget, rule_out=presolve, patience=patience)
+    fixes = search.limits.presolve
     try:
-        for rising, evaluation in bounds:
+        for ascent in states_priced(search, search.budget, fixes=fixes, patience=patience):
             if count > MOST_REQUESTS:
                 continue
-            forward = Forward(search, rising, evaluation)
+            forward = Forward(search, ascent, ascent.evaluation)
             forward.search_with_beam(width, _HORIZON if many else 0)
             width = min(_FACTOR * width, WIDTH)
             # Half of the time at most: a better bound makes the next search shorter.

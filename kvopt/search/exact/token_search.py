@@ -10,7 +10,7 @@ from __future__ import annotations
 from contextlib import suppress
 
 from kvopt.bounds.configurations.tokens import PricedTokens
-from kvopt.bounds.lagrangian import offer_lagrangian_bound
+from kvopt.bounds.lagrangian import lagrangian_bounds
 from kvopt.bounds.lp import QUICK_COLUMNS, offer_lp_bound
 from kvopt.errors import Stopped, TooLarge
 from kvopt.incumbent.incumbent import Search
@@ -41,5 +41,6 @@ def _prices(search: Search, budget: Budget) -> PriceProof | None:
         return prices
     with suppress(TooLarge):
         return offer_lp_bound(search, QUICK_COLUMNS)
-    offer_lagrangian_bound(search, budget)
+    for bound in lagrangian_bounds(search.problem, budget, search.limits):
+        search.offer_bound(bound)
     return prices_of(search.proof)
