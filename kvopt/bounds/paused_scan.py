@@ -1,6 +1,6 @@
 """Find the cheapest active times of every kind of request at given prices, with pauses.
 
-A dynamic program over tokens and times, for the windows of `kvopt.bounds.pauses` in which prices
+A dynamic program over tokens and times, for the windows of `kvopt.bounds.prices` in which prices
 rise; elsewhere `kvopt.bounds.scan` finds the least costs.
 """
 
@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from kvopt.bounds.pauses import windows_with_pauses
-from kvopt.bounds.prices import Steps
+from kvopt.bounds.prices import Steps, windows_with_pauses
 from kvopt.bounds.scan import Scanner
 from kvopt.errors import TooLarge
 from kvopt.kernels.compiled import compiled

@@ -17,7 +17,7 @@ from strategies import instance_of, plain, random_instances
 from kvopt import Instance, bound, generate
 from kvopt.bounds.configurations.ascent import Evaluator, Point, climb
 from kvopt.bounds.configurations.evaluation import (
-    CLOSED,
+    FORBIDDEN,
     denominator_for,
     evaluate,
     rounded,
@@ -28,7 +28,7 @@ from kvopt.problem.arrays import Flags, Floats, Integers
 
 def state_list(states: States) -> list[literal.State]:
     """Return (h, r) of each number."""
-    return list(zip(states.holds.tolist(), states.lefts.tolist(), strict=True))
+    return list(zip(states.holds.tolist(), states.remaining.tolist(), strict=True))
 
 
 def drawn_knots(source: random.Random, last: int) -> Knots:
@@ -98,7 +98,7 @@ class TestCopies:
             assert reached == set(found)
             for (_, s, o), first in zip(requests, states.firsts.tolist(), strict=True):
                 assert found[first : first + o] == [(s + o - r, r) for r in range(o)]
-            assert np.array_equal(np.sort(states.lefts)[::-1], states.lefts[states.order])
+            assert np.array_equal(np.sort(states.remaining)[::-1], states.remaining[states.order])
             together = [sorted(s + 1 for _, s, _ in requests)[:n] for n in range(len(requests) + 1)]
             assert states.most == max(n for n, own in enumerate(together) if sum(own) <= memory)
 
@@ -190,7 +190,7 @@ class TestEvaluation:
             assert found.largest.tolist() == largest
             for i, own in enumerate(reduced_costs):
                 row = {min(k, last): cost for k, cost in own.items()}
-                expected = [row.get(k, CLOSED) for k in range(last + 1)]
+                expected = [row.get(k, FORBIDDEN) for k in range(last + 1)]
                 assert found.reduced_costs[i].tolist() == expected
 
     @pytest.mark.slow

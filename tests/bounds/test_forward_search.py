@@ -20,9 +20,9 @@ from test_configurations import drawn_knots, drawn_prices, drawn_starts, windows
 from kvopt import Instance, Request, generate, solve
 from kvopt.bounds.configurations import forward_search as module
 from kvopt.bounds.configurations.dual_ascent import STAGES, DualAscent
-from kvopt.bounds.configurations.evaluation import CLOSED, Evaluation, evaluate
+from kvopt.bounds.configurations.evaluation import FORBIDDEN, Evaluation, evaluate
 from kvopt.bounds.configurations.expand import TooWide
-from kvopt.bounds.configurations.forward_search import ForwardSearch, twins_of
+from kvopt.bounds.configurations.forward_search import ForwardSearch, predecessors_of
 from kvopt.bounds.configurations.labels import DONE, WAITING
 from kvopt.bounds.configurations.lookahead import Lookahead
 from kvopt.bounds.configurations.states import Knots, States
@@ -85,9 +85,9 @@ class TestSweep:
             knots = drawn_knots(source, last)
             prices = drawn_prices(source, states, knots, source.choice((0, 1, 3, 9)))
             found = evaluate(states, knots, states.all_starts(last), prices, source.choice((1, 4)))
-            twins = twins_of(instance) if number % 2 else np.full(len(instance), -1)
+            predecessors = predecessors_of(instance) if number % 2 else np.full(len(instance), -1)
             optimum = brute_force.optimum(*plain(instance))
-            assert_exhaustive(ForwardSearch(states, twins, found, 0), instance, optimum)
+            assert_exhaustive(ForwardSearch(states, predecessors, found, 0), instance, optimum)
 
     @pytest.mark.slow
     def test_starts_that_are_ruled_out_are_not_used(self) -> None:
@@ -121,7 +121,7 @@ class TestSweep:
             found = evaluate(states, knots, states.all_starts(1), prices, 2)
             optimum = brute_force.optimum(*plain(instance))
             assert_exhaustive(
-                ForwardSearch(states, twins_of(instance), found, 0), instance, optimum
+                ForwardSearch(states, predecessors_of(instance), found, 0), instance, optimum
             )
 
     @pytest.mark.slow
@@ -135,7 +135,7 @@ class TestSweep:
             prices = drawn_prices(source, states, knots, 3)
             found = evaluate(states, knots, states.all_starts(last), prices, 2)
             optimum = brute_force.optimum(*plain(instance))
-            shared = ForwardSearch(states, twins_of(instance), found, 0, threads=3)
+            shared = ForwardSearch(states, predecessors_of(instance), found, 0, threads=3)
             assert_exhaustive(shared, instance, optimum)
 
     def test_many_alike(self) -> None:
@@ -144,19 +144,19 @@ class TestSweep:
                 instance = instance_of(memory, [(a, *shape) for a in arrivals])
                 optimum = brute_force.optimum(*plain(instance))
                 prices = without_prices(instance, 9)
-                forward = ForwardSearch(States.of(instance), twins_of(instance), prices, 0)
+                forward = ForwardSearch(States.of(instance), predecessors_of(instance), prices, 0)
                 assert_exhaustive(forward, instance, optimum)
 
-    def test_twins_arrive_no_later_and_come_before(self) -> None:
+    def test_predecessors_arrive_no_later_and_come_before(self) -> None:
         instance = instance_of(
             9, [(3, 1, 2), (0, 1, 2), (3, 1, 2), (0, 2, 1), (3, 1, 2), (0, 1, 2)]
         )
-        assert twins_of(instance).tolist() == [-1, -1, 1, -1, 2, 1]
+        assert predecessors_of(instance).tolist() == [-1, -1, 1, -1, 2, 1]
 
     def test_labels_beyond_the_limit_are_not_left_out(self) -> None:
         instance = generate("arrival-1", 12, 40, seed=3)
         forward = ForwardSearch(
-            States.of(instance), twins_of(instance), without_prices(instance, 60), 1000
+            States.of(instance), predecessors_of(instance), without_prices(instance, 60), 1000
         )
         with pytest.raises(TooWide):
             forward.search_exhaustively(300)
@@ -166,7 +166,10 @@ class TestSweep:
     def test_a_label_with_more_children_than_there_is_room_for_keeps_them_all(self) -> None:
         instance = instance_of(10_000, [(0, 0, 2 + i) for i in range(14)])
         forward = ForwardSearch(
-            States.of(instance), twins_of(instance), without_prices(instance, 9), 10_000
+            States.of(instance),
+            predecessors_of(instance),
+            without_prices(instance, 9),
+            10_000,
         )
         with pytest.raises(TooWide, match="at round 1"):
             forward.search_exhaustively(20_000)
@@ -178,7 +181,7 @@ class TestSweep:
         instance = generate("arrival-1", 12, 40, seed=3)
         left = iter(range(calls))
         forward = ForwardSearch(
-            States.of(instance), twins_of(instance), without_prices(instance, 60), 1000
+            States.of(instance), predecessors_of(instance), without_prices(instance, 60), 1000
         )
         with pytest.raises(Stopped):
             forward.search_exhaustively(10**6, Budget(until=lambda: next(left, None) is None))
@@ -190,7 +193,9 @@ class TestSweep:
         instance, first, last, optimum = climbed()
         kept = []
         for evaluation in (first, last):
-            forward = ForwardSearch(States.of(instance), twins_of(instance), evaluation, optimum)
+            forward = ForwardSearch(
+                States.of(instance), predecessors_of(instance), evaluation, optimum
+            )
             forward.search_exhaustively(10**6)
             kept.append(sum(forward.kept))
         assert 1.2 * kept[1] < kept[0]
@@ -199,7 +204,9 @@ class TestSweep:
     def test_a_look_ahead_leaves_less_to_do(self) -> None:
         instance, _, evaluation, optimum = climbed()
         for target in (optimum, optimum + 1):
-            forward = ForwardSearch(States.of(instance), twins_of(instance), evaluation, target)
+            forward = ForwardSearch(
+                States.of(instance), predecessors_of(instance), evaluation, target
+            )
             looking = replace(forward, lookahead=lookahead_of(forward, target, 20))
             found = [
                 tel_of(plain(instance)[1], s.search_exhaustively(10**6)) for s in (forward, looking)
@@ -400,4 +407,4 @@ def test_closed_starts_cost_more_than_any_budget() -> None:
         np.zeros((5, len(rising.states.holds)), dtype=np.int64),
         1,
     )
-    assert (left.reduced_costs[left.reduced_costs != CLOSED] < 10**6).all()
+    assert (left.reduced_costs[left.reduced_costs != FORBIDDEN] < 10**6).all()

@@ -20,8 +20,8 @@ from price_oracle import bound_of
 from strategies import instance_of, plain, random_instances
 
 from kvopt import Instance, certify, generate, read_certificate, solve, verify, write_certificate
-from kvopt.bounds.configurations.evaluation import CLOSED
-from kvopt.bounds.configurations.forward_search import ForwardSearch, twins_of
+from kvopt.bounds.configurations.evaluation import FORBIDDEN
+from kvopt.bounds.configurations.forward_search import ForwardSearch, predecessors_of
 from kvopt.bounds.configurations.tokens import PricedTokens
 from kvopt.certificates import Certificate
 from kvopt.errors import TooLarge
@@ -59,7 +59,7 @@ def test_the_evaluation_is_the_bound_by_its_definition() -> None:
         assert Fraction(found.total, found.denominator) == exact
         assert (found.reduced_costs.min(axis=1) == 0).all()
         for row, (arrival, _, _) in zip(found.reduced_costs, requests, strict=True):
-            assert (row[: min(arrival, len(row) - 1)] == CLOSED).all()
+            assert (row[: min(arrival, len(row) - 1)] == FORBIDDEN).all()
 
 
 @pytest.mark.slow
@@ -69,7 +69,9 @@ def test_the_optimum_is_found_below_targets_above_it_and_proved_at_it() -> None:
         tokens = priced(instance, drawn_prices(source))
         evaluation, optimum = tokens.evaluate(), brute_force.optimum(*plain(instance))
         for more in (0, 1, 4):
-            forward = ForwardSearch(tokens.states, twins_of(instance), evaluation, optimum + more)
+            forward = ForwardSearch(
+                tokens.states, predecessors_of(instance), evaluation, optimum + more
+            )
             found = forward.search_exhaustively(LIMIT)
             assert (found is None) == (more == 0)
             if found is not None:

@@ -20,7 +20,7 @@ from kvopt import Instance, generate
 from kvopt.bounds.configurations.ascent import AscentStage
 from kvopt.bounds.configurations.dual_ascent import DualAscent
 from kvopt.bounds.configurations.evaluation import Evaluation
-from kvopt.bounds.configurations.forward_search import ForwardSearch, twins_of
+from kvopt.bounds.configurations.forward_search import ForwardSearch, predecessors_of
 from kvopt.certificates import Certificate
 from kvopt.heuristics.list_schedules import offer_list_schedules
 from kvopt.incumbent.incumbent import Search
@@ -46,7 +46,7 @@ def proofs_of(instance: Instance, rule_out: bool) -> Iterator[tuple[int, Configu
         target = search.schedule.objective
         yield rising.proved(evaluation, target)
         yield min(evaluation.bound, target), rising.proof(target)
-        forward = ForwardSearch(rising.states, twins_of(instance), evaluation, target)
+        forward = ForwardSearch(rising.states, predecessors_of(instance), evaluation, target)
         found = forward.search_exhaustively(100_000)
         if found is not None:
             search.offer_starts(found, "test")
@@ -76,7 +76,7 @@ def proofs_in_stages(instance: Instance, optimum: int) -> Iterator[tuple[int, Co
     for rising, evaluation, target in short_stages(instance, optimum):
         yield rising.proved(evaluation, target)
         yield min(evaluation.bound, target), rising.proof(target)
-        forward = ForwardSearch(rising.states, twins_of(instance), evaluation, optimum)
+        forward = ForwardSearch(rising.states, predecessors_of(instance), evaluation, optimum)
         assert forward.search_exhaustively(100_000) is None
         yield optimum, rising.proof(optimum, searched=True)
 

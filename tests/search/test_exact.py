@@ -31,7 +31,7 @@ from kvopt.bounds.configurations import dual_ascent
 from kvopt.bounds.configurations.dual_ascent import DualAscent
 from kvopt.bounds.configurations.evaluation import evaluate
 from kvopt.bounds.configurations.expand import TooWide
-from kvopt.bounds.configurations.forward_search import ForwardSearch, twins_of
+from kvopt.bounds.configurations.forward_search import ForwardSearch, predecessors_of
 from kvopt.bounds.configurations.states import Knots
 from kvopt.certificates import Certificate, write_certificate
 from kvopt.heuristics import reinsertion
@@ -405,7 +405,7 @@ def test_more_equals_than_the_label_limit_end_a_beam_search() -> None:
     free = np.zeros((30, len(rising.states.holds)), dtype=np.int64)
     evaluation = evaluate(rising.states, Knots.every(1, 30), rising.starts, free, 1)
     forward = ForwardSearch(
-        rising.states, twins_of(instance), evaluation, search.schedule.objective
+        rising.states, predecessors_of(instance), evaluation, search.schedule.objective
     )
     with pytest.raises(TooWide):
         forward.search_with_beam(10)

@@ -19,10 +19,10 @@ import numpy as np
 from kvopt.bounds.configurations.smoothing import (
     Grid,
     Smoothed,
+    add_path_shares,
+    fill_path_costs,
     fill_smoothed,
     requests_part,
-    shares_of_lives,
-    sums_along_lives,
 )
 from kvopt.bounds.configurations.states import Knots, States
 from kvopt.kernels.budget import Budget
@@ -105,10 +105,10 @@ class Evaluator:
         """Evaluate prices; where floats cannot hold all sums the point is not finite."""
         states, grid = self.states, self._grid
         padded = np.concatenate((prices, np.zeros_like(prices[:1])))
-        sums_along_lives(states, grid, padded, self._sums)
+        fill_path_costs(states, grid, padded, self._sums)
         hard, smooth = requests_part(states, grid, self._sums, self._starts, self.tau, self._lives)
         gradient = np.zeros_like(padded)
-        shares_of_lives(states, grid, self._lives, gradient)
+        add_path_shares(states, grid, self._lives, gradient)
         worth = self._configurations(prices)
         with np.errstate(invalid="ignore"):  # infinite less infinite: `is_finite` reports it
             return Point(

@@ -2,7 +2,7 @@
 
 A member is an active request of which only peak and completion are known.  A set at a time has
 the members that are active together then.  Its carried part leaves out the members that have just
-started.  See `kvopt.bounds.configurations.completion`.
+started.  See `kvopt.bounds.configurations.cost_to_go`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kvopt.bounds.configurations.labels import CompletionTable, Integers
+from kvopt.bounds.configurations.labels import CostToGoTable, Integers
 from kvopt.bounds.configurations.requests import END, HOLD, KIND, LEFT, PRICE, Requests
 from kvopt.kernels.compiled import compiled
 
@@ -86,7 +86,7 @@ def _other(rows: Integers, at: int) -> int:
 
 
 @compiled
-def go_through(
+def add_configurations(
     requests: Requests,
     now: int,
     shown: Integers,
@@ -121,7 +121,9 @@ def go_through(
         if at == len(shown) and value >= least:
             count += 1
             cost = requests.largest[now] - value + cut
-            if count > most or not _carry(requests, now, members, many, cost, below, into):
+            if count > most or not _add_predecessors(
+                requests, now, members, many, cost, below, into
+            ):
                 return False
         if many == 0:
             return True
@@ -162,7 +164,9 @@ def extend(
             continue
         carried, at = many, 0
         while True:
-            if cost < below and not _carry(requests, now, members, many, cost, below, into):
+            if cost < below and not _add_predecessors(
+                requests, now, members, many, cost, below, into
+            ):
                 return False
             at = _next_ending(requests, ending, at, members, many, held, cost, below)
             while at == len(ending) and many > carried:
@@ -224,7 +228,7 @@ def _fits(requests: Requests, members: Integers, many: int) -> bool:
 
 
 @compiled
-def _carry(
+def _add_predecessors(
     requests: Requests, now: int, members: Integers, many: int, cost: int, below: int, into: Sets
 ) -> bool:
     """Add all sets that may have led to a set; return whether all cheap ones fitted.
@@ -257,7 +261,7 @@ def _carry(
                     place -= 1
                 carried[place] = code
                 count += 1
-                key += requests.signs[code // width, code % width]
+                key += requests.zobrist[code // width, code % width]
         if not _put(into, key, carried, count, paid):
             return False
         # The next choice, as with the digits of a number; one start more never costs less.
@@ -309,18 +313,18 @@ def _is_set(sets: Sets, number: int, members: Integers, many: int) -> bool:
 
 
 def table_of(
-    signs: Integers, ends: Integers, keys: Integers, costs: Integers, cut: int
-) -> CompletionTable:
+    zobrist: Integers, ends: Integers, keys: Integers, costs: Integers, cut: int
+) -> CostToGoTable:
     """Return the costs of sets by their keys, as a search looks them up."""
     size = 1 << (2 * len(keys) + 1).bit_length()
     empty = np.zeros(size, dtype=np.uint64), np.full(size, _NONE, dtype=np.int64)
-    table = CompletionTable(signs, ends, *empty, cut)
+    table = CostToGoTable(zobrist, ends, *empty, cut)
     _fill_table(keys, costs, table)
     return table
 
 
 @compiled
-def _fill_table(keys: Integers, costs: Integers, table: CompletionTable) -> None:
+def _fill_table(keys: Integers, costs: Integers, table: CostToGoTable) -> None:
     """Enter costs by their keys; where two sets have one key, the least."""
     last = np.uint64(len(table.keys) - 1)
     for number in range(len(keys)):

@@ -80,15 +80,15 @@ def undominated(
     map_ranges(compare, len(order), threads)
     if one_more:
         left = _Groups.of(waiting, order[keep[order]])
-        hints = np.empty((len(left.order), 3), dtype=np.int32)
+        conditions = np.empty((len(left.order), 3), dtype=np.int32)
 
-        def hint(begin: int, end: int) -> None:
-            _fill_hints(states, layer.labels, left.order, (begin, end), now, hints)
+        def fill_conditions(begin: int, end: int) -> None:
+            _fill_conditions(states, layer.labels, left.order, (begin, end), now, conditions)
 
         def compare_more(begin: int, end: int) -> None:
-            _clear_outdone(states, layer, left, (begin, end), now, hints, keep)
+            _clear_dominated_by_superset(states, layer, left, (begin, end), now, conditions, keep)
 
-        map_ranges(hint, len(left.order), threads)
+        map_ranges(fill_conditions, len(left.order), threads)
         map_ranges(compare_more, len(left.sets), threads)
     return layer.only(np.flatnonzero(keep))
 
@@ -143,13 +143,13 @@ def _group_of(sets: Integers, words: Integers) -> int:
 
 
 @compiled
-def _fill_hints(
+def _fill_conditions(
     states: States,
     labels: Integers,
     order: Integers,
     part: tuple[int, int],
     now: int,
-    hints: Integers,
+    conditions: Integers,
 ) -> None:
     """Fill in last completion, current tokens, and the sum over all later times."""
     for at in range(part[0], part[1]):
@@ -160,17 +160,17 @@ def _fill_hints(
                 last = max(last, left)
                 held += states.peaks[i] - left
                 area += (left + 1) * states.peaks[i] - left * (left + 1) // 2
-        hints[at, 0], hints[at, 1], hints[at, 2] = last, held, area
+        conditions[at, 0], conditions[at, 1], conditions[at, 2] = last, held, area
 
 
 @compiled
-def _clear_outdone(
+def _clear_dominated_by_superset(
     states: States,
     layer: Layer,
     groups: _Groups,
     part: tuple[int, int],
     now: int,
-    hints: Integers,
+    conditions: Integers,
     keep: Flags,
 ) -> None:
     """Clear the flags of labels that one with one more start dominates, in some groups."""
@@ -198,7 +198,7 @@ def _clear_outdone(
                 for near in range(begin, end):
                     if began[order[near]] > began[order[at]] + due:
                         break
-                    if _is_below(hints, near, hints, at):
+                    if _is_below(conditions, near, conditions, at):
                         if not is_filled:
                             _fill_profile(states, labels, order[at], now, profiles, 0)
                             is_filled = True

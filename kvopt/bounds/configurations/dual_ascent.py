@@ -230,7 +230,7 @@ def state_prices(
 ) -> StatePrices:
     """Return prices in the form of a proof."""
     peaks = {}
-    for hold, left in zip(states.holds.tolist(), states.lefts.tolist(), strict=True):
+    for hold, left in zip(states.holds.tolist(), states.remaining.tolist(), strict=True):
         peaks[hold + left] = left + 1
     return StatePrices(
         denominator,

@@ -22,7 +22,7 @@ from kvopt.kernels.copying import order_of
 from kvopt.kernels.magnitudes import LARGEST_SUM
 from kvopt.problem.arrays import Flags, Floats, Integers
 
-CLOSED = LARGEST_SUM
+FORBIDDEN = LARGEST_SUM
 """Cost, in units of 1 / D, of a removed start: above every other, and sums fit into 64 bits."""
 _FINEST = 10
 """Binary places of prices at most: 20 gave 0.05 rounds of 7,486 more, and twice the bytes."""
@@ -40,7 +40,7 @@ class Evaluation:
         D times the bound: no such schedule has a total latency below it.
     reduced_costs
         For each request and start round 0 .. T the reduced cost of the start: its cost less the
-        least one of the request; `CLOSED` if removed.  The last column is of T and later.
+        least one of the request; `FORBIDDEN` if removed.  The last column is of T and later.
     prices
         F_t of each state, for t = 0 .. T.
     largest
@@ -97,9 +97,9 @@ def evaluation_of(
     denominator: int,
 ) -> Evaluation:
     """Evaluate the bound of prices at knots, with the largest sum R at each time."""
-    costs = np.full(starts.shape, CLOSED, dtype=np.int64)
+    costs = np.full(starts.shape, FORBIDDEN, dtype=np.int64)
     total = _fill_costs(states, knots.times, prices.T.copy(), denominator, starts, costs)
-    reduced_costs = np.where(costs < CLOSED, costs - costs.min(axis=1)[:, None], CLOSED)
+    reduced_costs = np.where(costs < FORBIDDEN, costs - costs.min(axis=1)[:, None], FORBIDDEN)
     by_time = _at_all_times(knots, prices)
     return Evaluation(denominator, total - int(largest.sum()), reduced_costs, by_time, largest)
 
@@ -173,7 +173,12 @@ def _fill_costs(
                     paid[t + passed] += ((end - t) * low + (t - begin) * high) // (end - begin)
             paid[last + passed] += row[-1]
             passed += 1
-        arrival, output, place, least = states.arrivals[i], outputs[i], i % len(starts), CLOSED
+        arrival, output, place, least = (
+            states.arrivals[i],
+            outputs[i],
+            i % len(starts),
+            FORBIDDEN,
+        )
         for k in range(min(arrival, last), last + 1):
             if starts[place, k]:
                 cost = denominator * (max(k, arrival) + output - arrival) + paid[k + output]

@@ -16,7 +16,7 @@ import numpy as np
 from kvopt.bounds.configurations.evaluation import Evaluation
 from kvopt.bounds.configurations.expand import fill_slacks
 from kvopt.bounds.configurations.labels import NO_LOOKAHEAD, SPOTS, Horizon
-from kvopt.bounds.configurations.requests import HOLD, LEFT, PRICE, fill_worth
+from kvopt.bounds.configurations.requests import HOLD, LEFT, PRICE, fill_knapsack
 from kvopt.bounds.configurations.states import States
 from kvopt.kernels.compiled import compiled
 from kvopt.problem.arrays import Flags, Integers
@@ -98,7 +98,7 @@ def _fill_gains(states: States, prices: Integers, allowed: Flags, gains: Integer
             many = 0
             for state in states.order:
                 if prices[time, state] > 0:
-                    hold, left = states.holds[state], states.lefts[state]
+                    hold, left = states.holds[state], states.remaining[state]
                     for _ in range(min(counts[state], memory // (hold + left))):
                         young[many, PRICE] = prices[time, state]
                         young[many, HOLD], young[many, LEFT] = hold, left
@@ -116,7 +116,7 @@ def _fill_gains_of(young: Integers, before: Integers, after: Integers, gains: In
     most, memory = before.shape[0] - 1, before.shape[1] - 1
     many = len(young)
     after[many] = 0
-    fill_worth(young, after)
+    fill_knapsack(young, after)
     before[:] = _NEVER
     before[0, 0] = 0
     at = 0

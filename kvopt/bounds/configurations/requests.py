@@ -1,7 +1,7 @@
 """Requests and their prices in arrays for completion bounds, and the states of each time.
 
 A member is an active request of which only peak and completion are known.  They give its state at
-each time.  See `kvopt.bounds.configurations.completion`.
+each time.  See `kvopt.bounds.configurations.cost_to_go`.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Requests(NamedTuple):
         M, and how many requests can be active together.
     prices, largest
         As in `Evaluation`.
-    begins, ends, signs
+    begins, ends, zobrist
         For each peak and completion the first start that leads there, the last time with a price,
         and a random number; sums of these numbers are the keys of sets.
     starting
@@ -54,7 +54,7 @@ class Requests(NamedTuple):
     largest: Integers
     begins: Integers
     ends: Integers
-    signs: Integers
+    zobrist: Integers
     starting: Integers
     runs: Integers
 
@@ -89,7 +89,7 @@ def _cost(requests: Requests, i: int, start: int) -> int:
 
 
 @compiled
-def fill_shown(requests: Requests, now: int, budget: int, shown: Integers) -> int:
+def fill_possible_states(requests: Requests, now: int, budget: int, shown: Integers) -> int:
     """Fill in the states of a time that have a price then or later, and the least costs of starts.
 
     Those with most rounds left come first, equal ones one after the other.
@@ -117,7 +117,7 @@ def fill_shown(requests: Requests, now: int, budget: int, shown: Integers) -> in
 
 
 @compiled
-def fill_worth(shown: Integers, worth: Integers) -> None:
+def fill_knapsack(shown: Integers, worth: Integers) -> None:
     """Fill in the largest value that later states can add, by members and tokens so far."""
     most, memory = worth.shape[1] - 1, worth.shape[2] - 1
     for at in range(len(shown) - 1, -1, -1):

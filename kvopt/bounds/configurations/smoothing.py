@@ -49,7 +49,7 @@ def _members_before(states: States, state: int, most: int) -> int:
 
     Negative if it does not fit alone.
     """
-    free, left = states.memory - states.holds[state], states.lefts[state]
+    free, left = states.memory - states.holds[state], states.remaining[state]
     return min(most, free // left - 1) if left > 0 else most
 
 
@@ -66,7 +66,7 @@ def largest_sums(states: States, prices: Any, steps: Integers, best: Any) -> int
     # Each member holds at least this much, so more members hold a multiple of it.
     reached, least = 0, states.holds[steps].min() if len(steps) else 0
     for state in steps:
-        price, hold, left = prices[state], states.holds[state], states.lefts[state]
+        price, hold, left = prices[state], states.holds[state], states.remaining[state]
         if price <= 0:
             continue
         top = _members_before(states, state, min(reached, best.shape[0] - 2))
@@ -154,7 +154,7 @@ def _smooth_sums(
     reached, place, least = 0, 0, states.holds[steps].min() if len(steps) else 0
     for step in range(len(steps)):
         state = steps[step]
-        hold, left = states.holds[state], states.lefts[state]
+        hold, left = states.holds[state], states.remaining[state]
         weight = np.exp((prices[state] - tilt * hold) / tau)
         top = _members_before(states, state, min(reached, most - 1))
         tops[step], weights[step] = top, weight
@@ -177,7 +177,7 @@ def _smooth_sums(
         table[:, held] = np.exp((tilt * held - largest) / tau - shift) / total
     for step in range(len(steps) - 1, -1, -1):
         state = steps[step]
-        hold, left = states.holds[state], states.lefts[state]
+        hold, left = states.holds[state], states.remaining[state]
         top, weight = tops[step], weights[step]
         share = 0.0
         for c in range(top + 1):
@@ -222,7 +222,7 @@ def fill_smoothed(
     for row in rows:
         longest = max(longest, copies[row].sum())
     for state in range(len(states.holds)):  # stored entries of the steps of one knot
-        free, left = states.memory - states.holds[state], states.lefts[state]
+        free, left = states.memory - states.holds[state], states.remaining[state]
         members = _members_before(states, state, states.most - 1) + 1
         entries = members * (free + 1) - left * (members * (members + 1) // 2)
         room += copies[:, state].max() * entries
@@ -296,30 +296,30 @@ def requests_part(
 
 
 @steering
-def sums_along_lives(states: States, grid: Grid, prices: Floats, sums: Floats) -> None:
+def fill_path_costs(states: States, grid: Grid, prices: Floats, sums: Floats) -> None:
     """Fill ``sums[row, state]`` with the prices of a run that completes then, from a state on."""
     for row in range(len(grid.completions)):
-        for state in range(len(states.lefts)):
-            time, price = grid.completions[row] - states.lefts[state], 0.0
+        for state in range(len(states.remaining)):
+            time, price = grid.completions[row] - states.remaining[state], 0.0
             if 0 < time < len(grid.knots):
                 knot, share = grid.knots[time], grid.shares[time]
                 price = (1.0 - share) * prices[knot, state] + share * prices[knot + 1, state]
-            if states.lefts[state]:
+            if states.remaining[state]:
                 price += sums[row, state - 1]
             sums[row, state] = price
 
 
 @steering
-def shares_of_lives(states: States, grid: Grid, weights: Floats, gradient: Floats) -> None:
+def add_path_shares(states: States, grid: Grid, weights: Floats, gradient: Floats) -> None:
     """Add to each knot the weight of the runs that pass its states: the transpose of the sums."""
     for row in range(len(grid.completions)):
-        for state in range(len(states.lefts) - 1, -1, -1):
+        for state in range(len(states.remaining) - 1, -1, -1):
             weight = weights[row, state]
             if weight == 0.0:
                 continue
-            if states.lefts[state]:
+            if states.remaining[state]:
                 weights[row, state - 1] += weight
-            time = grid.completions[row] - states.lefts[state]
+            time = grid.completions[row] - states.remaining[state]
             if 0 < time < len(grid.knots):
                 knot, share = grid.knots[time], grid.shares[time]
                 gradient[knot, state] += (1.0 - share) * weight

@@ -7,10 +7,14 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import NamedTuple, Protocol
 
-from kvopt.bounds.configurations.completion import Completions
+from kvopt.bounds.configurations.cost_to_go import CostToGo
 from kvopt.bounds.configurations.evaluation import Evaluation
 from kvopt.bounds.configurations.expand import TooWide
-from kvopt.bounds.configurations.forward_search import FULL_LAYERS, ForwardSearch, twins_of
+from kvopt.bounds.configurations.forward_search import (
+    FULL_LAYERS,
+    ForwardSearch,
+    predecessors_of,
+)
 from kvopt.bounds.configurations.lookahead import Lookahead
 from kvopt.bounds.configurations.states import States
 from kvopt.errors import Stopped
@@ -117,10 +121,10 @@ class Forward:
         assert search.schedule is not None
         self._search, self._priced, self._evaluation = search, priced, evaluation
         self._limit = limit or search.budget
-        self._twins = twins_of(search.instance)
+        self._predecessors = predecessors_of(search.instance)
         self._budget = (search.schedule.objective - 1) * evaluation.denominator - evaluation.total
         self._lookaheads: dict[int, Lookahead | None] = {}
-        self._completions: Completions | None = None
+        self._completions: CostToGo | None = None
         self._last = self._before = _NOTHING
 
     # ---- exhaustive -------------------------------------------------------------------
@@ -212,11 +216,11 @@ class Forward:
         For a checkable result their number is limited to some minutes of `kvopt verify`.
         """
         states, evaluation, most_sets = self._priced.states, self._evaluation, _MOST_SETS
-        if not Completions.fits(states):
+        if not CostToGo.fits(states):
             return
         if self._search.checkable:
             most_sets = min(most_sets, _CHECKABLE_SETS // len(evaluation.prices))
-        completions = self._completions = Completions(states, evaluation, self._budget)
+        completions = self._completions = CostToGo(states, evaluation, self._budget)
         window = max(1, int(_COMPLETION_WINDOW * self._budget))
         sets, before = min(_FIRST_SETS, most_sets), -1
         while True:
@@ -261,7 +265,7 @@ class Forward:
         return self._search.limits.params.exact_checkable_labels // len(self._search.instance)
 
     def _offer(
-        self, target: int, kept: Sequence[int], completions: Completions | None, *, look_ahead: bool
+        self, target: int, kept: Sequence[int], completions: CostToGo | None, *, look_ahead: bool
     ) -> None:
         """Offer a bound that a search proved, with the proof if a checker can repeat it.
 
@@ -312,7 +316,7 @@ class Forward:
     def _forward(self, target: int, horizon: int, *, complete: bool) -> ForwardSearch:
         return ForwardSearch(
             self._priced.states,
-            self._twins,
+            self._predecessors,
             self._evaluation,
             target,
             self._lookahead(horizon),

@@ -14,17 +14,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from kvopt.bounds.configurations.carried import Sets, extend, go_through, table_of
+from kvopt.bounds.configurations.carried import Sets, add_configurations, extend, table_of
 from kvopt.bounds.configurations.evaluation import Evaluation
-from kvopt.bounds.configurations.labels import NO_COMPLETIONS, CompletionTable, Integers
+from kvopt.bounds.configurations.labels import NO_COST_TO_GO, CostToGoTable, Integers
 from kvopt.bounds.configurations.requests import (
     END,
     PRICE,
     Requests,
     fill_begins,
     fill_ends,
-    fill_shown,
-    fill_worth,
+    fill_knapsack,
+    fill_possible_states,
 )
 from kvopt.bounds.configurations.states import States
 from kvopt.errors import Stopped
@@ -42,7 +42,7 @@ _PART = 20_000
 """Sets that are extended between two checks of the stop flag."""
 
 
-class Completions:
+class CostToGo:
     """Completion bounds at all times, for searches by one evaluation.
 
     They are those of Claim 3.13 in docs/theory.
@@ -73,7 +73,7 @@ class Completions:
         size = (len(firsts), self._last + int(longest.max()) + 1)
         ends = np.zeros(size, dtype=np.int64)
         fill_ends(longest, firsts, evaluation.prices, ends)
-        signs = np.random.default_rng(0).integers(1, 2**63, size, dtype=np.uint64)
+        zobrist = np.random.default_rng(0).integers(1, 2**63, size, dtype=np.uint64)
         by_kind = np.argsort(kinds, kind="stable")
         self._requests = Requests(
             states.arrivals[by_kind],
@@ -89,7 +89,7 @@ class Completions:
             evaluation.largest,
             np.empty(size, dtype=np.int64),
             ends,
-            signs,
+            zobrist,
             np.empty((len(firsts), int(longest.max())), dtype=np.int64),
             np.empty((states.most + 1, 4), dtype=np.int64),
         )
@@ -150,7 +150,7 @@ class Completions:
     ) -> int:
         """Compute the carried sets of a time below a cost limit; return the limit used."""
         shown = np.empty((self._requests.outputs.sum(), END + 1), dtype=np.int64)
-        shown = shown[: fill_shown(self._requests, now, self._budget, shown)]
+        shown = shown[: fill_possible_states(self._requests, now, self._budget, shown)]
         ending = shown[shown[:, END] == now]
         ending = ending[np.argsort(-ending[:, PRICE], kind="stable")]
         worth = None
@@ -161,9 +161,11 @@ class Completions:
                 if worth is None:
                     size = (len(shown) + 1, self._requests.most + 1, self._requests.memory + 1)
                     worth = np.zeros(size, dtype=np.int64)
-                    fill_worth(shown, worth)
+                    fill_knapsack(shown, worth)
                 most = _MORE_SHOWN * most_sets
-                if not go_through(self._requests, now, shown, worth, cut, below, into, most):
+                if not add_configurations(
+                    self._requests, now, shown, worth, cut, below, into, most
+                ):
                     below = cut + (below - cut) // 4
                     continue
             for begin in range(0, max(1, sets.number), _PART):
@@ -191,9 +193,12 @@ class Completions:
         a_set = 2 * _ROOM * (4 * (self._requests.most + 1) + 24) + kept // max(1, self._most_sets)
         return memory // a_set
 
-    def after(self, now: int) -> CompletionTable:
+    def after(self, now: int) -> CostToGoTable:
         """Return the completion data for labels that have decided the starts of a round."""
         if now + 1 not in self._kept:
-            return NO_COMPLETIONS
-        signs, ends = self._requests.signs[self._kinds], self._requests.ends[self._kinds]
-        return table_of(signs, ends, *self._kept[now + 1])
+            return NO_COST_TO_GO
+        zobrist, ends = (
+            self._requests.zobrist[self._kinds],
+            self._requests.ends[self._kinds],
+        )
+        return table_of(zobrist, ends, *self._kept[now + 1])
