@@ -151,10 +151,6 @@ class Ascent:
         if self._falling:
             self._at = np.sort(self._at)[::-1].copy()
         self._at_value, _, self._excess = self._evaluate(self._at)
-        self._judge()
-        return True
-
-    def _judge(self) -> None:
         progress = self._at_value > self.value + 0.05 * self._aim
         self._idle = 0 if progress else self._idle + 1
         self._gains += progress
@@ -167,6 +163,7 @@ class Ascent:
         if self._idle >= self._patience:
             self._aim *= self._pace.lowered
             self._from_the_best()
+        return True
 
 
 def lagrangian_bounds(

@@ -163,7 +163,7 @@ def lp_vertex(search: Search, budget: Budget) -> Vertex | None:
     while fresh or end > program.end:
         if end > program.end:
             program.add_rows(end)
-            fresh |= program.columns_at_the_end()
+            fresh |= {(place, end) for place in range(len(averaged.kinds))}
         program.add_columns(fresh - {*program.columns})
         if (solution := program.solved(budget)) is None:
             return vertex
@@ -219,10 +219,6 @@ class _RestrictedProgram:
             tokens = self._kinds.prompts[places[active]] + ages[active]
             self._accept(self._highs.addRow(0, self._memory, len(active), active, tokens))
         self.end = end
-
-    def columns_at_the_end(self) -> set[Column]:
-        """Return starts of all kinds after the last row."""
-        return {(place, self.end) for place in range(len(self._rows))}
 
     def add_columns(self, columns: set[Column]) -> None:
         """Add starts of kinds."""

@@ -104,7 +104,11 @@ class PausedScanner(Scanner):
         costs, starts = super().least_costs(prices, unit)
         starts = starts.copy()  # starts of runs without pauses are guesses
         windows = windows_with_pauses(kinds, costs, prices, unit)
-        self._refuse_large_tables(windows, last)
+        wide = windows > 0
+        tokens = int(np.minimum(kinds.outputs, last - kinds.arrivals + 1)[wide].max(initial=0))
+        spare = int((windows - kinds.outputs)[wide].max(initial=0))
+        if (places := tokens * (spare + 1)) > _LARGEST_TABLE:
+            raise TooLarge(f"pauses make {places:,} places, the limit is {_LARGEST_TABLE:,}")
         padded = np.concatenate((prices, np.zeros(kinds.longest, dtype=prices.dtype)))
         units = prices.dtype.type(unit) * kinds.weights.astype(prices.dtype)
         priced = (last, kinds.block)
@@ -118,11 +122,3 @@ class PausedScanner(Scanner):
 
         steps = (windows + 1) * windows.clip(1, kinds.outputs)
         return costs, starts, np.sum(self._in_slices(work, steps), axis=0)
-
-    def _refuse_large_tables(self, windows: Integers, last: int) -> None:
-        """Raise `TooLarge` if requests have too many tokens and too long windows."""
-        kinds, wide = self.kinds, windows > 0
-        tokens = int(np.minimum(kinds.outputs, last - kinds.arrivals + 1)[wide].max(initial=0))
-        spare = int((windows - kinds.outputs)[wide].max(initial=0))
-        if (places := tokens * (spare + 1)) > _LARGEST_TABLE:
-            raise TooLarge(f"pauses make {places:,} places, the limit is {_LARGEST_TABLE:,}")

@@ -86,16 +86,13 @@ class _Stairs(NamedTuple):
         steps = steps._replace(prices=steps.prices.astype(kind, copy=False))
         prices = np.zeros((len(steps.thresholds), length))
         prices[:, : steps.prices.shape[1]] = steps.prices
-        return cls(steps.thresholds, steps.sums(length), np.array([*map(_lows, prices)]))
-
-
-def _lows(prices: Floats) -> Floats:
-    """Return the least price of each block of `_lines`, in the same order."""
-    rows = []
-    for level in range(_levels(len(prices))):
-        least = np.minimum.reduceat(prices, range(0, len(prices), 1 << _SMALL + level))
-        rows.append(np.minimum(least, np.append(least[1:], np.inf)))
-    return np.concatenate(rows)
+        lows = []
+        for level in range(_levels(length)):  # in the order of `_lines`
+            begins = range(0, length, 1 << _SMALL + level)
+            lowest = np.minimum.reduceat(prices, begins, axis=1)
+            after = np.pad(lowest[:, 1:], ((0, 0), (0, 1)), constant_values=np.inf)
+            lows.append(np.minimum(lowest, after))
+        return cls(steps.thresholds, steps.sums(length), np.concatenate(lows, axis=1))
 
 
 def _levels(times: int) -> int:

@@ -95,7 +95,7 @@ def slot_bounds(
     best: tuple[Ascent, SlotScanner] | None = None
     with suppress(Stopped):
         for coarse in _finer_and_finer(instance, schedule, solve, budget):
-            if coarse.share_of_slots < _LEAST_WORTH:
+            if coarse.worth[1:].sum() < _LEAST_WORTH * max(coarse.worth.sum(), 1e-9):
                 break
             scanner = SlotScanner(instance, coarse, limits.threads, budget)
             first = _at_all_times(instance, coarse)
@@ -130,11 +130,6 @@ class CoarsePrices:
     borders: Integers
     slots: tuple[int, ...]
     worth: Floats
-
-    @property
-    def share_of_slots(self) -> float:
-        """Return the share of slots in all payments."""
-        return float(self.worth[1:].sum() / max(self.worth.sum(), 1e-9))
 
     def halves(self) -> Integers:
         """Return the borders, and the middles between them."""

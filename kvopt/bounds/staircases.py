@@ -11,7 +11,7 @@ largest bound of each rank counts.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import reduce
 
 import numpy as np
@@ -43,10 +43,11 @@ def best_staircases(instance: Instance, budget: Budget) -> CheckedBound | None:
     if not fits((instance.last_arrival + instance.total_output) * many):
         return None
     tried: dict[Staircase, Integers] = {}
-    for staircase in _candidates(instance.memory):
-        if many > FEW_REQUESTS and budget.over():
-            break
-        tried[staircase] = _completions(instance, staircase)
+    for steps in range(1, _STEPS + 1):
+        lows = {max(1, int(share * instance.memory / (steps + 1))) for share in _SHARES}
+        for low in sorted(low for low in lows if low <= instance.memory):
+            if many <= FEW_REQUESTS or not budget.over():
+                tried[(low,) * steps] = _completions(instance, (low,) * steps)
     envelope, kept = _begin(instance), list[Staircase]()
     while tried and len(kept) < _MOST_KEPT:
         best = max(tried, key=lambda one: int(np.maximum(envelope, tried[one]).sum()))
@@ -84,13 +85,6 @@ def units_needed(
         last = np.minimum(last, (prompts + (i + 1) * outputs - memory - 1 + total) // i)
         needed += np.maximum(0, last - first + 1)
     return needed
-
-
-def _candidates(memory: int) -> Iterator[Staircase]:
-    """Yield staircases, each once."""
-    for steps in range(1, _STEPS + 1):
-        lows = {max(1, int(share * memory / (steps + 1))) for share in _SHARES}
-        yield from ((low,) * steps for low in sorted(lows) if low <= memory)
 
 
 def _begin(instance: Instance) -> Integers:

@@ -128,7 +128,11 @@ def certify(
     chosen = [policies] if isinstance(policies, str) else policies  # no list of letters
     labelled = [_labelled(instance, choice, clock) for choice in chosen]
     used = [*labelled, *((run.policy, run) for run in runs)]
-    needed = [_scope_of(one, problem) for _, one in used]
+    needed = []
+    for _, one in used:
+        may = one.scope(rounds=clock.is_even) if isinstance(one, Policy) else one.scope
+        shares = isinstance(one, Policy) and problem.scope.covers(Scope.SHARING)
+        needed.append(may.joined(Scope.SHARING) if shares else may)
     if scope is None:
         scope = least_scope([*needed, problem.scope])
     problem = as_problem(problem, scope=scope)
@@ -181,14 +185,6 @@ def _bounded(driver: plan.Driver, search: Search) -> tuple[plan.Stage, ...]:
         return plan.BOUNDS + plan.SEARCHES
     driver.run(plan.BOUNDS, search.budget)
     return plan.SEARCHES
-
-
-def _scope_of(one: Policy | PolicyRun, problem: Problem) -> Scope:
-    """Return the scope that a policy needs, or that a run used."""
-    if not isinstance(one, Policy):
-        return one.scope
-    may = one.scope(rounds=problem.clock.is_even)
-    return may.joined(Scope.SHARING) if problem.scope.covers(Scope.SHARING) else may
 
 
 def _narrower_scopes(covered: Scope, used: Iterable[Scope]) -> list[Scope]:

@@ -76,12 +76,6 @@ def missing(problem: Problem, proof: Proof) -> list[str]:
     return [name for name, is_used in used.items() if is_used and name not in covered]
 
 
-def _is_of_runs(proof: Proof) -> bool:
-    """Whether a proof does not cover pauses."""
-    is_looking_ahead = proof["kind"] in ("configurations", "search") or proof.get("staircases")
-    return bool(is_looking_ahead or {"slots", "prefixes"} & {*resources_of(proof)})
-
-
 def _value(problem: Problem, proof: Proof, work: Work) -> tuple[int, str]:
     """Return the bound and description of a proof about a problem."""
     kind = proof["kind"]
@@ -99,7 +93,9 @@ def _value(problem: Problem, proof: Proof, work: Work) -> tuple[int, str]:
     problem = replace(problem, memory=memory)
     parts = [*_parts(problem, proof)] if kind == "split" else [(problem, proof)]
     for part, part_proof in parts:
-        if part.pauses and _is_of_runs(part_proof):
+        looks_ahead = part_proof["kind"] in ("configurations", "search")
+        looks_ahead |= bool(part_proof.get("staircases"))
+        if part.pauses and (looks_ahead or {"slots", "prefixes"} & {*resources_of(part_proof)}):
             raise Invalid(
                 "lower: configurations, searches, slots, prefixes and "
                 "staircases do not cover pauses"

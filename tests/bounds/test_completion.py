@@ -28,7 +28,7 @@ from test_forward_search import (
 )
 
 from kvopt import Instance
-from kvopt.bounds.configurations import carried, cost_to_go
+from kvopt.bounds.configurations import carried_sets, cost_to_go
 from kvopt.bounds.configurations.cost_to_go import CostToGo
 from kvopt.bounds.configurations.evaluation import FORBIDDEN, Evaluation, evaluate
 from kvopt.bounds.configurations.expand import costs_to_go
@@ -309,7 +309,7 @@ def test_no_set_has_more_members_than_requests_can_be_active(
 
     Not compiled, as then bounds of arrays are checked.
     """
-    monkeypatch.setattr(cost_to_go, "add_configurations", unwrap(carried.add_configurations))
+    monkeypatch.setattr(cost_to_go, "add_configurations", unwrap(carried_sets.add_configurations))
     instance = instance_of(10, [(0, 0, 5), (0, 4, 1), (0, 4, 1)])
     states = States.of(instance)
     knots = drawn_knots(random.Random(1), 7)

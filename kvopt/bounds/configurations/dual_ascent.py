@@ -117,7 +117,10 @@ class DualAscent:
         fewest = _FEW_KNOTS if few_knots else _FIRST_KNOTS
         self._coarsest = 1 << int(math.log2(max(1.0, last / fewest)))
         self.knots = Knots.every(self._coarsest, last)
-        self._prices = _token_prices(instance, self.states, self.knots)
+        # First prices are those of the tokens of a state in a fluid.
+        tokens, fluid = np.zeros(last), fluid_prices(instance)[:last]
+        tokens[: len(fluid)] = fluid
+        self._prices: Floats = tokens[self.knots.times - 1, None] * self.states.holds
         self._stages: list[StatePrices] = []
         self._latest: StatePrices | None = None
 
@@ -162,7 +165,15 @@ class DualAscent:
         best, self._prices = climb_stage(evaluator, prices, stage, value, self._budget)
         denominator = denominator_for(states, knots, best)
         numerators = rounded(best, denominator)
-        self._latest = state_prices(states, knots, numerators, denominator)
+        pairs = zip(
+            (states.holds + states.remaining).tolist(), states.remaining.tolist(), strict=True
+        )
+        self._latest = StatePrices(
+            denominator,
+            tuple({peak: left + 1 for peak, left in pairs}.items()),
+            tuple(knots.times.tolist()),
+            tuple(map(tuple, numerators.tolist())),
+        )
         return numerators, denominator
 
     def _with_all_starts(self, numerators: Integers, denominator: int) -> int:
@@ -215,26 +226,3 @@ class DualAscent:
             stages.pop()  # nothing has changed since
         claimed = target if searched or self._stages else None
         return ConfigurationProof(tuple(stages), claimed, searched, kept, cuts)
-
-
-def _token_prices(instance: Instance, states: States, knots: Knots) -> Floats:
-    """Return first prices: the price of the tokens of a state in a fluid."""
-    tokens = np.zeros(knots.last)
-    fluid = fluid_prices(instance)[: knots.last]
-    tokens[: len(fluid)] = fluid
-    return np.asarray(tokens[knots.times - 1, None] * states.holds)
-
-
-def state_prices(
-    states: States, knots: Knots, numerators: Integers, denominator: int
-) -> StatePrices:
-    """Return prices in the form of a proof."""
-    peaks = {}
-    for hold, left in zip(states.holds.tolist(), states.remaining.tolist(), strict=True):
-        peaks[hold + left] = left + 1
-    return StatePrices(
-        denominator,
-        tuple(peaks.items()),
-        tuple(knots.times.tolist()),
-        tuple(map(tuple, numerators.tolist())),
-    )

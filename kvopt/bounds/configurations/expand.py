@@ -14,6 +14,7 @@ from kvopt.bounds.configurations.labels import (
     Integers,
     Layer,
     Round,
+    place_of_key,
 )
 from kvopt.bounds.configurations.states import States
 from kvopt.errors import Stopped
@@ -69,14 +70,8 @@ def next_layer(
     """Return all extensions of a label whose least cost is within the budget.
 
     If threads share the work, each of them may return the same label.  Memory is checked at
-    completions of active requests only: Lemma 3.2 of docs/theory.
-
-    Raises
-    ------
-    TooWide
-        If they are more than ``label_limit``.
-    Stopped
-        If it was asked to stop.
+    completions of active requests only: Lemma 3.2 of docs/theory.  More than ``label_limit`` raise
+    `TooWide`.
     """
     too_wide = TooWide(f"more than {label_limit:,} labels at round {step.now}")
 
@@ -160,26 +155,24 @@ def _slot(key: np.uint64, label: Integers, labels: Integers, slots: Integers) ->
 @compiled
 def _fill_slots(labels: Integers, count: int, slots: Integers) -> None:
     """Fill a hash table with the first labels, no two of which are equal."""
-    last = np.int64(len(slots) - 1)
     for at in range(count):
         key = np.uint64(0)
         for i in range(labels.shape[1]):
             key += _mixed(i, labels[at, i])
-        place = np.int64(key >> np.uint64(20)) & last
-        while slots[place] >= 0:
-            place = (place + 1) & last
-        slots[place] = at
+        slots[_slot(key, labels[at], labels, slots)] = at
 
 
 @compiled
-def fill_slacks(states: States, labels: Integers, horizon: Horizon, total_slacks: Integers) -> None:
-    """Fill in the least slacks of the times of a horizon."""
+def slacks_of(states: States, labels: Integers, horizon: Horizon) -> Integers:
+    """Return for each label the least slacks of the times of a horizon."""
     free, slacks = _tables(horizon)
+    totals = np.zeros(len(labels), dtype=np.int64)
     for number in range(len(labels)):
         _fill_nothing_active(states, horizon, free, slacks)
         active = np.flatnonzero(labels[number] >= horizon.first)
         _add_members(states, labels[number], active, (0, len(active)), horizon, free, slacks)
-        total_slacks[number] = _least_slack(horizon, free, slacks, 2**62)
+        totals[number] = _least_slack(horizon, free, slacks, 2**62)
+    return totals
 
 
 @compiled
@@ -247,28 +240,18 @@ def _cost_to_go(
         i = active[place]
         if table.ends[i, label[i]] > now + 1:
             key += table.zobrist[i, label[i]]
-    last = np.uint64(len(table.keys) - 1)
-    slot = np.int64((key ^ (key >> np.uint64(32))) & last)
-    while table.costs[slot] >= 0:
-        if table.keys[slot] == key:
-            return int(table.costs[slot])
-        slot = (slot + 1) & np.int64(last)
-    return table.cut
-
-
-def costs_to_go(labels: Integers, now: int, table: CostToGoTable) -> Integers:
-    """Return lower bounds on the rest for labels that have decided the starts of a round."""
-    costs = np.zeros(len(labels), dtype=np.int64)
-    if len(table.keys):
-        _fill_costs_to_go(labels, now, table, costs)
-    return costs
+    place = place_of_key(key, table)
+    return int(table.costs[place]) if table.costs[place] >= 0 else table.cut
 
 
 @compiled
-def _fill_costs_to_go(labels: Integers, now: int, table: CostToGoTable, costs: Integers) -> None:
+def costs_to_go(labels: Integers, now: int, table: CostToGoTable) -> Integers:
+    """Return lower bounds on the rest for labels that have decided the starts of a round."""
+    costs = np.zeros(len(labels), dtype=np.int64)
     for number in range(len(labels)):
         active = np.flatnonzero(labels[number] > now + 1)
         costs[number] = _cost_to_go(labels[number], active, len(active), now, table)
+    return costs
 
 
 @compiled

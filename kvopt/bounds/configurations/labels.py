@@ -11,6 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from kvopt.kernels.compiled import compiled
+
 Integers = npt.NDArray[Any]
 """Integers of 64 bits; of 16 or 32 in labels, by how late their rounds are."""
 
@@ -108,6 +110,16 @@ class CostToGoTable(NamedTuple):
     keys: Integers
     costs: Integers
     cut: int
+
+
+@compiled
+def place_of_key(key: np.uint64, table: CostToGoTable) -> int:
+    """Return the place of a key in the hash table, or the empty one where it belongs."""
+    last = np.uint64(len(table.keys) - 1)
+    place = np.int64((key ^ (key >> np.uint64(32))) & last)
+    while table.costs[place] >= 0 and table.keys[place] != key:
+        place = (place + 1) & np.int64(last)
+    return int(place)
 
 
 NO_COST_TO_GO = CostToGoTable(

@@ -13,10 +13,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from kvopt.bounds.configurations.carried_sets import HOLD, LEFT, PRICE, fill_knapsack
 from kvopt.bounds.configurations.evaluation import Evaluation
-from kvopt.bounds.configurations.expand import fill_slacks
+from kvopt.bounds.configurations.expand import slacks_of
 from kvopt.bounds.configurations.labels import NO_LOOKAHEAD, SPOTS, Horizon
-from kvopt.bounds.configurations.requests import HOLD, LEFT, PRICE, fill_knapsack
 from kvopt.bounds.configurations.states import States
 from kvopt.kernels.compiled import compiled
 from kvopt.problem.arrays import Flags, Integers
@@ -69,9 +69,7 @@ class Lookahead:
 
     def slacks(self, labels: Integers, now: int) -> Integers:
         """Return the least slack after time now + 1, for labels as layers keep them."""
-        totals = np.zeros(len(labels), dtype=np.int64)
-        fill_slacks(self._states, labels, self.after(now), totals)
-        return totals
+        return slacks_of(self._states, labels, self.after(now))
 
 
 @compiled

@@ -1,8 +1,8 @@
 """Sets of members that are carried from one time to the next, and loops that go back a time.
 
-A member is an active request of which only peak and completion are known.  A set at a time has
-the members that are active together then.  Its carried part leaves out the members that have just
-started.  See `kvopt.bounds.configurations.cost_to_go`.
+A member is an active request of which only peak and completion are known.  They give its state at
+each time.  A set at a time has the members that are active together then.  Its carried part leaves
+out the members that have just started.  See `kvopt.bounds.configurations.cost_to_go`.
 """
 
 from __future__ import annotations
@@ -11,14 +11,153 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kvopt.bounds.configurations.labels import CostToGoTable, Integers
-from kvopt.bounds.configurations.requests import END, HOLD, KIND, LEFT, PRICE, Requests
+from kvopt.bounds.configurations.evaluation import Evaluation
+from kvopt.bounds.configurations.labels import CostToGoTable, Integers, place_of_key
+from kvopt.bounds.configurations.states import States
 from kvopt.kernels.compiled import compiled
+from kvopt.kernels.copying import copy_into
 
 _NONE = -1
 """Mark of an empty slot, and of the end of a set."""
 _CODE, _ALIKE, _START, _STARTED = range(4)
 """Columns of `Requests.runs`: a member, its copies, the cost of one start, how many start."""
+
+
+NEVER = 2**61
+"""Cost of a start that does not exist, and a round later than all."""
+
+
+class Requests(NamedTuple):
+    """The requests, their peaks and their prices, as compiled loops take them.
+
+    Parameters
+    ----------
+    arrivals, outputs, kinds, reduced_costs
+        Columns of requests, sorted by peak; ``kinds`` are the numbers of their peaks.
+    peaks, copies, firsts
+        Columns of peaks: tokens, number of requests, number of the first state.
+    memory, most
+        M, and how many requests can be active together.
+    prices, largest
+        As in `Evaluation`.
+    begins, ends, zobrist
+        For each peak and completion the first start that leads there, the last time with a price,
+        and a random number; sums of these numbers are the keys of sets.
+    starting
+        For each peak and number of rounds to go the least reduced cost of a start at the current
+        time of the backward pass, `NEVER` if none is allowed.
+    runs
+        Work array: equal members of a set, and how many of them start.
+    """
+
+    arrivals: Integers
+    outputs: Integers
+    kinds: Integers
+    reduced_costs: Integers
+    peaks: Integers
+    copies: Integers
+    firsts: Integers
+    memory: int
+    most: int
+    prices: Integers
+    largest: Integers
+    begins: Integers
+    ends: Integers
+    zobrist: Integers
+    starting: Integers
+    runs: Integers
+
+    @classmethod
+    def of(cls, states: States, evaluation: Evaluation, budget: int) -> Requests:
+        """Return the requests of an evaluation; starts of a larger reduced cost do not count."""
+        firsts, kinds, copies = np.unique(states.firsts, return_inverse=True, return_counts=True)
+        longest = np.zeros(len(firsts), dtype=np.int64)
+        np.maximum.at(longest, kinds, states.outputs)
+        last = len(evaluation.prices) - 1
+        size = (len(firsts), last + int(longest.max()) + 1)
+        ends = np.zeros(size, dtype=np.int64)
+        for kind, output in enumerate(longest.tolist()):
+            for left in range(output):
+                times = 1 + np.flatnonzero(evaluation.prices[1:, firsts[kind] + left] > 0)
+                ends[kind, times + left] = np.maximum(ends[kind, times + left], times)
+        begins = np.full(size, NEVER, dtype=np.int64)
+        rows = zip(states.arrivals, states.outputs, kinds, evaluation.reduced_costs, strict=True)
+        for arrival, output, kind, costs in rows:
+            starts = np.arange(arrival, size[1] - output)
+            cheap = starts[costs[np.minimum(starts, last)] <= budget]
+            begins[kind, cheap + output] = np.minimum(begins[kind, cheap + output], cheap)
+        by_kind = np.argsort(kinds, kind="stable")
+        return cls(
+            states.arrivals[by_kind],
+            states.outputs[by_kind],
+            kinds[by_kind],
+            evaluation.reduced_costs[by_kind],
+            states.holds[firsts],
+            copies,
+            firsts,
+            states.memory,
+            states.most,
+            evaluation.prices,
+            evaluation.largest,
+            begins,
+            ends,
+            np.random.default_rng(0).integers(1, 2**63, size, dtype=np.uint64),
+            np.empty((len(firsts), int(longest.max())), dtype=np.int64),
+            np.empty((states.most + 1, 4), dtype=np.int64),
+        )
+
+
+PRICE, HOLD, LEFT, KIND, END = range(5)
+"""Columns of the states that can occur at a time, with a row for each copy."""
+
+
+@compiled
+def _cost(requests: Requests, i: int, start: int) -> int:
+    """Return the reduced cost of a start of a request."""
+    last = requests.reduced_costs.shape[1] - 1
+    return int(requests.reduced_costs[i, min(start, last)])
+
+
+@compiled
+def fill_possible_states(requests: Requests, now: int, budget: int, possible: Integers) -> int:
+    """Fill in the states of a time that have a price then or later, and the least costs of starts.
+
+    Those with most rounds left come first, equal ones one after the other.
+    """
+    count = 0
+    for left in range(requests.outputs.max() - 1, -1, -1):
+        for i in range(len(requests.outputs)):
+            kind, start = requests.kinds[i], now + left - requests.outputs[i]
+            if left >= requests.outputs[i] or start < requests.arrivals[i]:
+                continue
+            if requests.ends[kind, now + left] >= now and _cost(requests, i, start) <= budget:
+                possible[count, PRICE] = requests.prices[now, requests.firsts[kind] + left]
+                possible[count, HOLD] = requests.peaks[kind] - left
+                possible[count, LEFT] = left
+                possible[count, KIND] = kind
+                possible[count, END] = requests.ends[kind, now + left]
+                count += 1
+    requests.starting[:] = NEVER
+    for i in range(len(requests.outputs)):
+        if requests.arrivals[i] < now and _cost(requests, i, now - 1) <= budget:
+            kind, left = requests.kinds[i], requests.outputs[i] - 1
+            cost = _cost(requests, i, now - 1)
+            requests.starting[kind, left] = min(requests.starting[kind, left], cost)
+    return count
+
+
+@compiled
+def fill_knapsack(possible: Integers, worth: Integers) -> None:
+    """Fill in the largest value that later states can add, by members and tokens so far."""
+    most, memory = worth.shape[1] - 1, worth.shape[2] - 1
+    for at in range(len(possible) - 1, -1, -1):
+        price, hold, left = possible[at, PRICE], possible[at, HOLD], possible[at, LEFT]
+        for many in range(most + 1):
+            copy_into(worth[at, many], worth[at + 1, many], memory + 1)
+        for many in range(most):
+            for held in range(memory - hold - (many + 1) * left + 1):
+                value = price + worth[at + 1, many + 1, held + hold]
+                worth[at, many, held] = max(worth[at, many, held], value)
 
 
 class Sets(NamedTuple):
@@ -89,7 +228,7 @@ def _other(rows: Integers, at: int) -> int:
 def add_configurations(
     requests: Requests,
     now: int,
-    shown: Integers,
+    possible: Integers,
     worth: Integers,
     cut: int,
     below: int,
@@ -108,17 +247,17 @@ def add_configurations(
     least = requests.largest[now] - (below - cut) + 1
     at, many, held, value, count = 0, 0, 0, 0, 0
     while True:
-        if at < len(shown) and value + worth[at, many, held] >= least:
-            kind, hold, left = shown[at, KIND], shown[at, HOLD], shown[at, LEFT]
+        if at < len(possible) and value + worth[at, many, held] >= least:
+            kind, hold, left = possible[at, KIND], possible[at, HOLD], possible[at, LEFT]
             fits = held + hold + (many + 1) * left <= requests.memory
             if many < requests.most and copies[kind] > 0 and fits:
                 stack[many] = at
                 members[many] = kind * width + now + left
                 copies[kind] -= 1
-                many, held, value = many + 1, held + hold, value + shown[at, PRICE]
+                many, held, value = many + 1, held + hold, value + possible[at, PRICE]
             at += 1
             continue
-        if at == len(shown) and value >= least:
+        if at == len(possible) and value >= least:
             count += 1
             cost = requests.largest[now] - value + cut
             if count > most or not _add_predecessors(
@@ -129,9 +268,9 @@ def add_configurations(
             return True
         many -= 1
         at = stack[many]
-        copies[shown[at, KIND]] += 1
-        held, value = held - shown[at, HOLD], value - shown[at, PRICE]
-        at = _other(shown, at)
+        copies[possible[at, KIND]] += 1
+        held, value = held - possible[at, HOLD], value - possible[at, PRICE]
+        at = _other(possible, at)
 
 
 @compiled
@@ -312,25 +451,11 @@ def _is_set(sets: Sets, number: int, members: Integers, many: int) -> bool:
     return bool(sets.members[number, many] == _NONE)
 
 
-def table_of(
-    zobrist: Integers, ends: Integers, keys: Integers, costs: Integers, cut: int
-) -> CostToGoTable:
-    """Return the costs of sets by their keys, as a search looks them up."""
-    size = 1 << (2 * len(keys) + 1).bit_length()
-    empty = np.zeros(size, dtype=np.uint64), np.full(size, _NONE, dtype=np.int64)
-    table = CostToGoTable(zobrist, ends, *empty, cut)
-    _fill_table(keys, costs, table)
-    return table
-
-
 @compiled
-def _fill_table(keys: Integers, costs: Integers, table: CostToGoTable) -> None:
+def fill_table(keys: Integers, costs: Integers, table: CostToGoTable) -> None:
     """Enter costs by their keys; where two sets have one key, the least."""
-    last = np.uint64(len(table.keys) - 1)
     for number in range(len(keys)):
         key = keys[number]
-        place = np.int64((key ^ (key >> np.uint64(32))) & last)
-        while table.costs[place] >= 0 and table.keys[place] != key:
-            place = (place + 1) & np.int64(last)
+        place = place_of_key(key, table)
         if table.costs[place] < 0 or costs[number] < table.costs[place]:
             table.keys[place], table.costs[place] = key, costs[number]
