@@ -121,7 +121,7 @@ def _configurations() -> None:
 
 
 def _completions() -> None:
-    """Search with completion bounds of the first prices, whose gap is wide."""
+    """Search with cost-to-go bounds of the first prices, whose gap is wide."""
     search = Search(_FEW)
     offer_list_schedules(search)
     ascent = next(states_priced(search, Budget()))

@@ -164,8 +164,8 @@ class PrefixScanner(Scanner):
         sums: Floats = np.zeros((len(self._weights), shares.shape[1]))
         np.add.at(sums, self._nodes, shares)
         for node in np.flatnonzero(np.bincount(self._nodes) > self._most):
-            own = np.sort(shares[self._nodes == node], axis=0)
-            sums[node] = own[-self._most[node] :].sum(axis=0)
+            ascending = np.sort(shares[self._nodes == node], axis=0)
+            sums[node] = ascending[-self._most[node] :].sum(axis=0)
         scaled: Floats = shares / np.maximum(sums, 1e-300)[self._nodes]
         return scaled
 
@@ -230,7 +230,7 @@ class PrefixScanner(Scanner):
 
     def integer_costs(self, prices: Numbers, proof: PriceProof, _: Steps | None) -> Numbers:
         """Return the least cost of every request in integers, times the unit of the proof."""
-        (prefixes,) = (each for each in proof.resources if isinstance(each, Prefixes))
+        (prefixes,) = (shares for shares in proof.resources if isinstance(shares, Prefixes))
         unit = prefixes.denominator
         levels = self._levels(np.array(prefixes.numerators, dtype=np.int64), unit)
         paying = replace(self.kinds, prompts=-(-levels.max(axis=1) // unit))

@@ -241,8 +241,8 @@ def _at_all_times(instance: Instance, coarse: CoarsePrices) -> Floats:
     """Return the prices of a coarse program at all times, in the vector of a `SlotScanner`."""
     borders = coarse.borders
     middles, last = (borders[:-1] + borders[1:]) / 2, int(borders[-1])
-    known, times = np.append(middles, last), np.arange(1, last + 1)
-    rows = [np.interp(times, known, np.append(worth, 0.0)) for worth in coarse.worth]
+    priced, times = np.append(middles, last), np.arange(1, last + 1)
+    rows = [np.interp(times, priced, np.append(worth, 0.0)) for worth in coarse.worth]
     return np.concatenate(rows) / instance.total_memory
 
 
@@ -286,15 +286,15 @@ class SlotScanner(Scanner):
         last = rows.shape[1]
         for row in rows[1:]:
             row[:] = self._straight(at_borders(row, self.borders), last)
-        each = self._memory / np.array(self.slots)
-        steps = steps_of(self._memory, self.slots, [*(rows[1:] * each[:, None])])
+        slot_tokens = self._memory / np.array(self.slots)
+        steps = steps_of(self._memory, self.slots, [*(rows[1:] * slot_tokens[:, None])])
         costs, starts = self.least_costs(rows[0], 1, steps)
         value = float(self.kinds.counts @ costs) - memory * float(rows.sum())
         excess = np.empty_like(rows)
         excess[0] = self.kinds.loads(starts, last) - memory
         for row, count in enumerate(self.slots):
             used = self._used(starts, thresholds(self._memory, count), last)
-            beyond = self._around_borders(used) * each[row] - memory
+            beyond = self._around_borders(used) * slot_tokens[row] - memory
             excess[row + 1] = self._straight(beyond, last)
         return value, starts, excess.reshape(-1)
 
@@ -322,8 +322,7 @@ class SlotScanner(Scanner):
 
 def at_borders(row: Floats, borders: Integers) -> Floats:
     """Return the prices at borders, of prices at the times ``1, 2, ...``."""
-    found: Floats = row[np.maximum(borders - 1, 0)]
-    return found
+    return np.asarray(row[np.maximum(borders - 1, 0)])
 
 
 def _means(row: Floats, reach: int) -> Floats:

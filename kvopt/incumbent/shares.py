@@ -27,7 +27,7 @@ LOCAL_SEARCH_BESIDE = 0.2
 CLIMB_OF_TOKENS = 0.3
 """Ascent of prices of tokens before a search, if none are known and the LP is too large."""
 COMPLETIONS = 0.6
-"""Completion bounds before the last searches."""
+"""Cost-to-go bounds before the last searches."""
 
 # ---- servers -------------------------------------------------------------------------------------
 

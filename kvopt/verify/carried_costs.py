@@ -1,4 +1,4 @@
-"""Completion bounds: least costs of the rest of a schedule, by the requests carried past a time."""
+"""Cost-to-go bounds: least costs of the rest of a schedule, by the requests carried past a time."""
 
 from __future__ import annotations
 
@@ -51,11 +51,11 @@ class _State(NamedTuple):
     member: int
 
 
-class Completions:
+class CarriedCosts:
     """Least costs of the rest after each time, for schedules within the budget.
 
     They are reduced costs of starts from time t on and R - F of the times after t.  The cost of a
-    set is its entry in ``known[t]``, or at least ``cuts[t]``: any numbers, for each time from 0 on;
+    set is its entry in ``costs[t]``, or at least ``cuts[t]``: any numbers, for each time from 0 on;
     0 for other times.  From the last price on the rest of every set costs 0 at least.  ``last`` has
     for each member the last time at which it has a price, 0 if it never has one.
 
@@ -100,15 +100,15 @@ class Completions:
         self.ramps: dict[tuple[int, int], int] = {}
         self.cuts = [min(cut, budget + 1) for cut in cuts[:end]]
         self.cuts += [0] * (end + 1 - len(self.cuts))
-        self.known: list[dict[Members, int]] = [{} for _ in self.cuts]
+        self.costs: list[dict[Members, int]] = [{} for _ in self.cuts]
         self.size = 0
         for time in range(end, 0, -1):
             self._go_back(time)
-            self.size += len(self.known[time - 1])
+            self.size += len(self.costs[time - 1])
 
     def after(self, time: int) -> tuple[dict[Members, int], int]:
         """Return the costs of sets carried past a time, and the least cost of all others."""
-        return (self.known[time], self.cuts[time]) if time < len(self.cuts) else ({}, 0)
+        return (self.costs[time], self.cuts[time]) if time < len(self.cuts) else ({}, 0)
 
     def _last(self, member: int, first: int) -> int:
         """Return the last time at which a member has a price, after its first start."""
@@ -125,7 +125,7 @@ class Completions:
         time; or as another one, which costs its cut, and then R - F is small at the time.
         """
         self.start, self.started = time - 1, self.starting[time - 1]
-        self.found, self.below = self.known[time - 1], self.cuts[time - 1]
+        self.earlier, self.below = self.costs[time - 1], self.cuts[time - 1]
         states = [self._state(member, time) for member in self.shown[time]]
         price = {state.member: state.price for state in states}.__getitem__
         largest = self.stage.most[time]
@@ -135,7 +135,7 @@ class Completions:
         ending.sort(key=lambda state: -state.price)
         least = min((state.held for state in ending), default=1)
         gain = ending[0].price * (self.memory // least) if ending else 0
-        self.work.spend(30 * len(self.known[time]))
+        self.work.spend(30 * len(self.costs[time]))
 
         def carried(part: Sequence[tuple[Members, int]]) -> dict[Members, int]:
             for members, cost in part:
@@ -144,11 +144,11 @@ class Completions:
                     self._carry(members, cost)
                 if cost - gain < self.below and ending:
                     self._end(members, cost, time, ending, least)
-            return self.found
+            return self.earlier
 
-        for carried_there in self.work.shared(list(self.known[time].items()), carried)[1:]:
+        for carried_there in self.work.shared(list(self.costs[time].items()), carried)[1:]:
             for members, cost in carried_there.items():
-                self.found[members] = min(cost, self.found.get(members, cost))
+                self.earlier[members] = min(cost, self.earlier.get(members, cost))
 
     def _state(self, member: int, time: int) -> _State:
         end, peak = divmod(member, self.width)
@@ -237,7 +237,7 @@ class Completions:
 
     def _carry(self, members: Members, cost: int) -> None:
         """Add the sets that may lead to some members: all members except some that just started."""
-        started, carried = self.started, self.found
+        started, carried = self.started, self.earlier
         self.work.spend(20)
         if started.keys().isdisjoint(members):
             if cost < carried.get(members, self.below):

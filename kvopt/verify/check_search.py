@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Sequence
 from itertools import accumulate, chain, repeat
 from typing import TYPE_CHECKING, NamedTuple
 
-from kvopt.verify.carried_costs import Completions, Members, Profiles
+from kvopt.verify.carried_costs import CarriedCosts, Members, Profiles
 from kvopt.verify.step_budget import UNLISTED, Invalid, Unreadable, Work, paired
 
 if TYPE_CHECKING:
@@ -62,9 +62,9 @@ class Search:
     - the sum of its starts;
     - the profile of its tokens from then on;
     - its spent cost: the reduced costs of its starts and R - F of all times so far.  With the least
-      later reduced cost of each waiting request, or with the completion bound of its members, this
+      later reduced cost of each waiting request, or with the cost-to-go bound of its members, this
       is a bound; above the budget no schedule below the target extends it;
-    - its members, see `Completions`.
+    - its members, see `CarriedCosts`.
 
     Exchanging two requests of one shape changes no total.  So they start in the order of arrival.
 
@@ -93,7 +93,7 @@ class Search:
         rounds = max(stage.last, latest) + budget // stage.scale
         longest = max((request.output for request in self.requests), default=1)
         work.spend(150 * (rounds + longest) * len(reduced_costs))
-        self.completions = Completions(stage, reduced_costs, cuts, budget, work) if cuts else None
+        self.completions = CarriedCosts(stage, reduced_costs, cuts, budget, work) if cuts else None
         self.last = self.completions.last if self.completions else {}
         self.profiles = Profiles(stage.memory, longest)
         self.ramps = [self.profiles.of(range(s + o, s, -1)) for _, s, o in self.requests]
@@ -122,7 +122,7 @@ class Search:
         """Return the number of partial schedules; none is below the target.
 
         If the file states how many it ``kept`` in each round, there must not be many more.  With
-        completion bounds there may be: then it tells whether the budget can suffice.
+        cost-to-go bounds there may be: then it tells whether the budget can suffice.
         """
         count = 0
         limits: Iterable[float] = repeat(math.inf)

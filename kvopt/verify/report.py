@@ -72,15 +72,15 @@ def report_on(certificate: dict[str, Any], work: Work | None = None) -> list[str
 def _words(certificate: dict[str, Any], problem: Problem) -> list[str]:
     """State the problem."""
     memory, block = problem.memory, problem.block
-    each = f" on each of {problem.workers:,} workers" * (problem.workers > 1)
+    everywhere = f" on each of {problem.workers:,} workers" * (problem.workers > 1)
     lines = [
         f"instance {quoted(certificate['instance'].get('name', ''))}: "
-        f"{len(problem.requests):,} requests, memory {memory:,}{each}, {certificate['hash']}"
+        f"{len(problem.requests):,} requests, memory {memory:,}{everywhere}, {certificate['hash']}"
     ]
     if problem.weights:
         lines.append("each latency counts as many times as the weight of its request says")
     if problem.most is not None:
-        lines.append(f"at most {problem.most:,} requests may be active together{each}")
+        lines.append(f"at most {problem.most:,} requests may be active together{everywhere}")
     if problem.paths:
         lines.append(
             f"prefixes: {sum(problem.nodes):,} tokens in {len(problem.nodes):,} nodes "
@@ -99,8 +99,8 @@ def _checked_run(
     """Check a run; return the line about it, and times as of `checked_run`."""
     peak, times = checked_run(problem, claim, name, work)
     lost = f" with {len(claim['lost']):,} evictions" if claim.get("lost") else ""
-    said = f"  {name} {claim['value']:,}: its {times_of(claim)}{lost} give it"
-    return f"{said} and hold {peak:,} tokens at most", times
+    line = f"  {name} {claim['value']:,}: its {times_of(claim)}{lost} give it"
+    return f"{line} and hold {peak:,} tokens at most", times
 
 
 def _checked_side(problem: Problem, side: dict[str, Any], work: Work) -> list[str]:
@@ -131,8 +131,8 @@ def _modules(certificate: dict[str, Any]) -> str:
     names |= {"step_budget", "wider_problems"}
     names = names.union(*map(modules_of, proofs))
     names |= {"check_eager"} if "eager" in certificate else set()
-    own = {"slo", "machine_time"} & certificate.keys()
-    names |= own | ({"seconds"} if own and certificate["clock"] != "rounds" else set())
+    more = {"slo", "machine_time"} & certificate.keys()
+    names |= more | ({"seconds"} if more and certificate["clock"] != "rounds" else set())
     return f"checked by {len(names)} modules of kvopt/verify: {', '.join(sorted(names))}"
 
 
@@ -140,7 +140,7 @@ def _conclusions(problem: Problem, upper: int | None, lower: int | None) -> list
     """State the claims that both sides prove; in seconds as mean latencies, rounded outward."""
     many = len(problem.requests)
     latency = "total weighted latency" if problem.weights else "total latency"
-    found, a, unit, under = list[str](), "", "", ""
+    lines, a, unit, under = list[str](), "", "", ""
     most, least = f"{upper or 0:,}", f"{lower or 0:,}"
     if problem.clock is not None:
         latency, a, unit, under = "mean latency", "a ", " s", " s under this batch-time model"
@@ -148,12 +148,12 @@ def _conclusions(problem: Problem, upper: int | None, lower: int | None) -> list
         most = f"{-(-(upper or 0) // scale) / micros:,.6f}"
         least = f"{(lower or 0) // scale / micros:,.6f}"
     if lower is not None:
-        found.append(
+        lines.append(
             f"  no schedule of these {many:,} requests has {a}{latency} below {least}{under}"
         )
     if upper is not None:
-        found.append(f"  a schedule of {latency} {most}{unit} is {_ratio(upper, None, lower)}")
-    return found
+        lines.append(f"  a schedule of {latency} {most}{unit} is {_ratio(upper, None, lower)}")
+    return lines
 
 
 def _ratio(value: int, upper: int | None, lower: int | None) -> str:

@@ -1,4 +1,4 @@
-"""Completion bounds, against all ways to go on and against all schedules there are."""
+"""Cost-to-go bounds, against all ways to go on and against all schedules there are."""
 
 from __future__ import annotations
 
@@ -229,7 +229,7 @@ def test_no_schedule_pays_less(seed: int) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_searches_find_the_same(seed: int) -> None:
-    """By themselves, with a look-ahead, and with completion bounds of few or of many sets."""
+    """By themselves, with a look-ahead, and with cost-to-go bounds of few or of many sets."""
     source, kept, helped_kept, reached = random.Random(seed), 0, 0, 0
     others = random_instances(many(30), 47 + seed, least_requests=1, last_arrival=6)
     for instance in chain(others, alike(many(80), seed, 6)):

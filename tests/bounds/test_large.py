@@ -102,7 +102,7 @@ def test_what_is_too_large_to_search_is_bounded_at_few_knots(
 ) -> None:
     """Staircases and prices of tokens say less where few requests fit together."""
     instance = generate("uniform", n=85, seed=1)
-    monkeypatch.setattr(size, "_MOST_PRICES", 10)
+    monkeypatch.setattr(size, "_MAX_PRICES", 10)
     plain = max(found("lagrangian", instance, 0.5), found("volume", instance, 0.5))
     assert found("auto", instance, 2.5) > 1.05 * plain
     assert found("configuration", instance, 1.0) > 1.05 * plain

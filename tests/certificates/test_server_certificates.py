@@ -194,7 +194,7 @@ def test_a_run_that_says_less_than_it_finds_is_refused() -> None:
         assert reason in refusal(chat, made, claim)
     claim = drawn.claim
     claim["chunks"].append({"request": 0, "start": 0, "tokens": [], "cached": 8})
-    assert "that nobody computed" in refusal(chat, made, claim)
+    assert "that were not computed" in refusal(chat, made, claim)
 
 
 def test_half_a_prompt_waits_in_memory() -> None:

@@ -1,4 +1,4 @@
-"""Proofs by completion bounds: these against all schedules, and what a search makes of them."""
+"""Proofs by cost-to-go bounds: these against all schedules, and what a search makes of them."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from effort import many
 
 from kvopt.verify import check_configurations as configurations
 from kvopt.verify import step_budget
-from kvopt.verify.carried_costs import Completions
+from kvopt.verify.carried_costs import CarriedCosts
 from kvopt.verify.check_proofs import value_of_proof
 from kvopt.verify.step_budget import STEPS, Invalid, Unreadable, Work
 
@@ -65,7 +65,7 @@ def below(problem: Problem, target: int, left: Costs) -> Iterator[tuple[int, ...
 
 
 def bounded(problem: Problem, stage: Stage, cuts: list[int], target: int) -> int:
-    """Compare completion bounds with what every schedule below the target has still to pay.
+    """Compare cost-to-go bounds with what every schedule below the target has still to pay.
 
     Return how often a set was known.
     """
@@ -75,7 +75,7 @@ def bounded(problem: Problem, stage: Stage, cuts: list[int], target: int) -> int
     found, left, budget = searched(problem, stage, target)
     if budget < 0:
         return 0
-    completions, known = Completions(found, left, cuts, budget, Work()), 0
+    completions, known = CarriedCosts(found, left, cuts, budget, Work()), 0
     for starts in below(problem, target, left):
         paid = [
             own[k] if k in own else own[max(own)] + (k - max(own)) * found.scale

@@ -57,7 +57,7 @@ def drawn(count: int, seed: int, most: int = 5) -> list[Instance]:
 
 @pytest.mark.parametrize("many", [False, True])
 def test_exact_search_finds_the_optimum(many: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Few requests are also searched as many are, with a look-ahead and completion bounds."""
+    """Few requests are also searched as many are, with a look-ahead and cost-to-go bounds."""
     params = SolveParams()
     if many:
         params = SolveParams(exact_searchable=0, exact_checkable_labels=0)

@@ -60,7 +60,7 @@ def brief(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def completed(brief: None, monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:  # noqa: ARG001 - a fixture
-    """Return a function that lets all searches use completion bounds of so many sets."""
+    """Return a function that lets all searches use cost-to-go bounds of so many sets."""
 
     def use(sets: int) -> None:
         monkeypatch.setattr(forward_search, "_FEW_REQUESTS", 0)
@@ -166,7 +166,7 @@ def test_completion_bounds_are_offered_with_a_proof(completed: Callable[[int], N
 def test_a_bound_below_the_optimum_is_a_proof_with_fewer_labels_alone(
     completed: Callable[[int], None],
 ) -> None:
-    """The checker may keep ten times the labels of a search with completion bounds."""
+    """The checker may keep ten times the labels of a search with cost-to-go bounds."""
     instance = generate("arrival-1", 12, seed=0)
     best = known(solve(instance, "exact", time_limit=60).schedule)
     optimum = best.objective

@@ -141,7 +141,7 @@ def proof_of(stages: Sequence[Stage], target: int | None = None, searched: bool 
 
 
 def with_cuts(stages: Sequence[Stage], target: int, cuts: Sequence[int]) -> Proof:
-    """Return a proof that ends with a search by completion bounds."""
+    """Return a proof that ends with a search by cost-to-go bounds."""
     return proof_of(list(stages), target, True) | {"cuts": list(cuts)}
 
 

@@ -35,7 +35,7 @@ _MARGIN, _INSTANT = 0.8, 1e-3
 """Share of the remaining time for a search for a better bound, and its least seconds."""
 
 _FIRST_SETS, _MORE_SETS, _WORTH_IT = 10_000, 9, 1.5
-"""Sets of a time in the first completion bounds, and the factor of the next ones."""
+"""Sets of a time in the first cost-to-go bounds, and the factor of the next ones."""
 
 FIRST_WIDTH, WIDER_WIDTH, _WIDER = 100, 3000, 3
 """Beam widths in labels while prices are rough, and before the last exhaustive search; the factor
@@ -45,20 +45,20 @@ _WIDE_HORIZONS, _EXCLUSION_HORIZON = (5, 3, 8), 20
 WIDTH, WIDEST_WIDTH = 1000, 40_000
 """Largest beam widths in labels while the bound rises, and when it rises no more."""
 _FEW_REQUESTS = 20
-"""Requests up to which local search, look-ahead and completion bounds cost more than they save."""
+"""Requests up to which local search, look-ahead and cost-to-go bounds cost more than they save."""
 _MOST_SETS = 1_000_000
-"""Limit of the sets of states of a time with completion bounds, which drop labels."""
+"""Limit of the sets of states of a time with cost-to-go bounds, which drop labels."""
 RISING_LABELS = 30_000
 """Most labels in a round of a search for a better bound while prices rise."""
 _PLAIN = 1 / 20
-"""Share of the labels of a proof that a search may keep before completion bounds are tried."""
+"""Share of the labels of a proof that a search may keep before cost-to-go bounds are tried."""
 _UNAIDED = 0.15
-"""Share of the labels of a proof with completion bounds that proves no optimum: a checker has no
+"""Share of the labels of a proof with cost-to-go bounds that proves no optimum: a checker has no
 look-ahead and may keep ten times as many."""
 _CHECKABLE_SETS = 4_000_000
 """Sets of all times that `kvopt verify` finds in some minutes, with 2 GB."""
 _COMPLETION_WINDOW = 1 / 4
-"""Window of sets with completion bounds, as a share of the budget."""
+"""Window of sets with cost-to-go bounds, as a share of the budget."""
 _FIRST_RISE, _MORE_WORK = 1 / 64, 4.0
 """Share of the gap that the first search for a better bound tries; factor of its labels from one
 search to the next."""
@@ -76,7 +76,7 @@ def label_limit(search: Search) -> int:
 
 
 def has_many(search: Search) -> bool:
-    """Whether local search, look-ahead and completion bounds save more than they cost."""
+    """Whether local search, look-ahead and cost-to-go bounds save more than they cost."""
     return len(search.instance) > _FEW_REQUESTS
 
 
@@ -132,7 +132,7 @@ class Forward:
     def excludes_all(self, most_labels: int, limit: Budget) -> bool:
         """Search for all better schedules if it should end in time; return whether it ended.
 
-        With many requests completion bounds come first, and targets that rise.
+        With many requests cost-to-go bounds come first, and targets that rise.
         """
         before, self._limit = self._limit, limit
         try:
@@ -202,7 +202,7 @@ class Forward:
     def finishes(self, width: int) -> bool:
         """Finish when prices do not rise any more; return whether the gap is closed.
 
-        First without completion bounds, then with them.
+        First without cost-to-go bounds, then with them.
         """
         if self.raises(label_limit(self._search)):
             return True
@@ -211,7 +211,7 @@ class Forward:
         return self.raises(label_limit(self._search), look_ahead=True)
 
     def complete(self, limit: Budget) -> None:
-        """Compute completion bounds of more and more sets in that time, and offer their value.
+        """Compute cost-to-go bounds of more and more sets in that time, and offer their value.
 
         For a checkable result their number is limited to some minutes of `kvopt verify`.
         """
@@ -269,7 +269,7 @@ class Forward:
     ) -> None:
         """Offer a bound that a search proved, with the proof if a checker can repeat it.
 
-        The checker has no look-ahead.  Completion bounds drop about as many labels, so the
+        The checker has no look-ahead.  Cost-to-go bounds drop about as many labels, so the
         proof needs them.  If only checkable bounds count, no other one is claimed, since a claim
         might end the search.
         """
