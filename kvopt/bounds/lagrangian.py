@@ -188,11 +188,10 @@ def lagrangian_bounds(
         yield CheckedBound(price_bound(problem.instance, proof, pauses=pauses), name, proof)
         if budget.left < _LOADING:
             return
-    from kvopt.bounds.paused_scan import PausedScanner  # it loads numba, and so does this one:
-    from kvopt.bounds.scan import Scanner
+    from kvopt.bounds.scan import Scanner  # it loads numba
 
     falling = pauses and costs > _FREE_COSTS and not instance.last_arrival
-    scanner = (PausedScanner if pauses else Scanner)(kinds, limits.threads, budget)
+    scanner = Scanner(kinds, limits.threads, budget, pauses=pauses)
     with suppress(Stopped):
         ascent = Ascent(scanner.at(instance.total_memory), first_prices(instance), falling=falling)
         for prices in rising_prices(ascent, budget, least_gain):

@@ -9,6 +9,9 @@ pay from so many tokens on (`Steps`), that is one more difference of sums for ea
 Ranges of starts that cannot contain the cheapest one are skipped by a bound (`_lines`) that is
 computed in floats and widened by more than their errors, so that costs in integers are exact.
 It is one of tokens, and whole blocks never cost less.
+
+Requests that may pause have a dynamic program over tokens and times, for the windows in which
+prices rise (`kvopt.bounds.prices`).
 """
 
 from __future__ import annotations
@@ -23,8 +26,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from kvopt.bounds.kinds import Kinds, begun_blocks
-from kvopt.bounds.prices import Steps, Sums, denominator_for, exact_costs, rounded_prices
-from kvopt.errors import Stopped
+from kvopt.bounds.prices import (
+    Steps,
+    Sums,
+    denominator_for,
+    exact_costs,
+    rounded_prices,
+    windows_with_pauses,
+)
+from kvopt.errors import Stopped, TooLarge
 from kvopt.incumbent.proofs import PriceProof
 from kvopt.kernels.budget import Budget
 from kvopt.kernels.compiled import compiled, steering
@@ -38,6 +48,8 @@ _ERROR = 1e-14
 """Error of differences of sums, as a share of the sums: dozens of roundings."""
 _SLICE = 4 * 10**8
 """Steps between two checks of the stop flag: half a second at most."""
+_LARGEST_TABLE = 2**30
+"""Bytes that the table of tokens and times with pauses may take, in each thread."""
 _FEW = 10**6
 """Steps up to which starting threads takes longer than the work."""
 
@@ -249,8 +261,70 @@ def _scan(
         starts[i] = start
 
 
+@compiled
+def _pause(
+    kinds: tuple[Integers, Integers, Integers, Integers, Numbers],
+    windows: Integers,
+    prices: Numbers,
+    priced: tuple[int, int],
+    costs: Numbers,
+    starts: Integers,
+    loads: Floats,
+) -> None:
+    """Lower the costs to those with pauses, and add the tokens that the cheapest times hold.
+
+    If a pause pays, the start of the run becomes the last priced time.
+    """
+    arrivals, prompts, outputs, counts, units = kinds
+    last, block = priced
+    up = block - 1
+    spares = 1
+    rows = 1
+    for i in range(len(arrivals)):
+        if windows[i] > 0:
+            spares = max(spares, windows[i] - outputs[i] + 1)
+            rows = max(rows, min(outputs[i], last - arrivals[i] + 1))
+    least = np.empty(spares, dtype=prices.dtype)
+    fresh = np.empty((rows, spares), dtype=np.bool_)
+    for i in range(len(arrivals)):
+        if windows[i] == 0:
+            continue
+        a, s, o = arrivals[i], prompts[i], outputs[i]
+        best, at = costs[i], -1
+        spare = windows[i] - o
+        least[: spare + 1] = 0
+        for j in range(1, min(o, last - a + 1)):
+            held = prices.dtype.type((s + j + up) // block * block)
+            lowest = least[0] + prices[a + j - 1] * held
+            least[0] = lowest
+            fresh[j, 0] = True
+            for x in range(1, spare + 1):
+                here = least[x] + prices[a + j - 1 + x] * held
+                fresh[j, x] = here < lowest
+                lowest = min(lowest, here)
+                least[x] = lowest
+        held = prices.dtype.type((s + o + up) // block * block)
+        for x in range(spare + 1):
+            cost = units[i] * (o + x) + least[x]
+            if a + o + x <= last:
+                cost += prices[a + o + x - 1] * held
+            if cost < best:
+                best, at = cost, x
+        if at < 0:
+            continue
+        costs[i], starts[i] = best, last
+        for j in range(o, 0, -1):
+            if a + j > last:
+                continue  # free, wherever it is: it does not move those before it
+            if j < o:
+                while not fresh[j, at]:
+                    at -= 1
+            if a + j + at <= last:
+                loads[a + j + at - 1] += counts[i] * ((s + j + up) // block * block)
+
+
 class Scanner:
-    """Evaluates price vectors for the requests of one instance, each in a run.
+    """Evaluates price vectors for the requests of one instance.
 
     Parameters
     ----------
@@ -260,12 +334,19 @@ class Scanner:
         Threads that share the work.
     budget
         Asked at least twice a second; `Stopped` is raised once it is over.
+    pauses
+        Whether requests may pause.
     """
 
-    pauses = False
-
-    def __init__(self, kinds: Kinds, threads: int = 1, budget: Budget | None = None) -> None:
-        self.kinds = kinds
+    def __init__(
+        self,
+        kinds: Kinds,
+        threads: int = 1,
+        budget: Budget | None = None,
+        *,
+        pauses: bool = False,
+    ) -> None:
+        self.kinds, self._pauses = kinds, pauses
         self._threads = threads
         self._budget = budget or Budget()
         self._guesses = kinds.arrivals
@@ -277,13 +358,35 @@ class Scanner:
     def integer_costs(self, prices: Numbers, proof: PriceProof, steps: Steps | None) -> Numbers:
         """Return the least cost of every kind in integers, times the unit of the proof."""
         if prices.dtype == object:
-            return exact_costs(self.kinds, prices, proof.denominator, steps, pauses=self.pauses)
+            return exact_costs(self.kinds, prices, proof.denominator, steps, pauses=self._pauses)
         return self.least_costs(prices, proof.denominator, steps)[0]
 
     def least_costs(
         self, prices: Numbers, unit: int, steps: Steps | None = None
     ) -> tuple[Numbers, Integers]:
-        """Return the least cost of every kind and its first cheapest start.
+        """Return the least cost of every kind, and its start or where it pauses the last time."""
+        costs, starts = self._of_runs(prices, unit, steps)
+        if self._pauses:
+            assert steps is None, "steps are of runs"
+            costs, starts, _ = self._with_pauses(prices, unit, costs, starts)
+        return costs, starts
+
+    def lagrangian(self, prices: Floats, memory: int) -> tuple[float, Integers, Floats]:
+        """Return ``L`` of prices, the cheapest starts, and tokens above the memory over time."""
+        costs, starts = self._of_runs(prices, 1, None)
+        loads: Any = 0.0
+        if self._pauses:
+            costs, starts, loads = self._with_pauses(prices, 1, costs, starts)
+        loads = loads + self.kinds.loads(starts, len(prices))
+        value = float(self.kinds.counts @ costs) - memory * float(prices.sum())
+        return value, starts, loads - memory
+
+    def at(self, memory: int) -> Callable[[Floats], tuple[float, Integers, Floats]]:
+        """Return `lagrangian` with so much memory, as a function of prices."""
+        return partial(self.lagrangian, memory=memory)
+
+    def _of_runs(self, prices: Numbers, unit: int, steps: Steps | None) -> tuple[Numbers, Integers]:
+        """Return the least cost of every kind in a run, and its first cheapest start.
 
         Sums of integers may pass 64 bits, costs may not: they are computed modulo 2^64.
         """
@@ -308,20 +411,31 @@ class Scanner:
         self._guesses = starts
         return costs.astype(prices.dtype), starts
 
-    def lagrangian(self, prices: Floats, memory: int) -> tuple[float, Integers, Floats]:
-        """Return ``L`` of prices, the cheapest starts, and tokens above the memory over time."""
-        costs, starts, loads = self.cheapest(prices)
-        value = float(self.kinds.counts @ costs) - memory * float(prices.sum())
-        return value, starts, loads - memory
+    def _with_pauses(
+        self, prices: Numbers, unit: int, costs: Numbers, starts: Integers
+    ) -> tuple[Numbers, Integers, Floats]:
+        """Return the result of `least_costs`, and the tokens held by the requests that pause."""
+        kinds, last = self.kinds, len(prices)
+        starts = starts.copy()  # starts of runs without pauses are guesses
+        windows = windows_with_pauses(kinds, costs, prices, unit)
+        wide = windows > 0
+        tokens = int(np.minimum(kinds.outputs, last - kinds.arrivals + 1)[wide].max(initial=0))
+        spare = int((windows - kinds.outputs)[wide].max(initial=0))
+        if (places := tokens * (spare + 1)) > _LARGEST_TABLE:
+            raise TooLarge(f"pauses make {places:,} places, the limit is {_LARGEST_TABLE:,}")
+        padded = np.concatenate((prices, np.zeros(kinds.longest, dtype=prices.dtype)))
+        units = prices.dtype.type(unit) * kinds.weights.astype(prices.dtype)
+        priced = (last, kinds.block)
 
-    def cheapest(self, prices: Floats) -> tuple[Numbers, Integers, Floats]:
-        """Return least costs, cheapest starts, and the tokens that these hold over time."""
-        costs, starts = self.least_costs(prices, 1)
-        return costs, starts, self.kinds.loads(starts, len(prices))
+        def work(part: slice) -> Floats:
+            loads: Floats = np.zeros(last)
+            columns = (kinds.arrivals[part], kinds.prompts[part], kinds.outputs[part])
+            parts = (*columns, kinds.counts[part], units[part])
+            _pause(parts, windows[part], padded, priced, costs[part], starts[part], loads)
+            return loads
 
-    def at(self, memory: int) -> Callable[[Floats], tuple[float, Integers, Floats]]:
-        """Return `lagrangian` with so much memory, as a function of prices."""
-        return partial(self.lagrangian, memory=memory)
+        steps = (windows + 1) * windows.clip(1, kinds.outputs)
+        return costs, starts, np.sum(self._in_slices(work, steps), axis=0)
 
     def _in_slices(self, work: Callable[[slice], Any], steps: Integers) -> list[Any]:
         """Do so many steps of each kind of work in slices; return the results."""

@@ -23,7 +23,6 @@ from strategies import drawn_in_blocks, instance_of, optimum_of, plain, random_i
 from kvopt import Instance, Request, bound, generate
 from kvopt.bounds.fluid import fluid_prices
 from kvopt.bounds.kinds import Kinds
-from kvopt.bounds.paused_scan import PausedScanner
 from kvopt.bounds.prices import price_value, rounded_prices
 from kvopt.bounds.scan import Scanner
 from kvopt.bounds.staircases import staircase_bound
@@ -99,7 +98,7 @@ def evaluated(instance: Instance, proof: Content, pauses: bool) -> Iterator[Frac
     prices: PriceProof = convert(proof, Proof)
     yield Fraction(price_value(instance, prices, pauses=pauses), prices.denominator)
     for threads in (1, 2):
-        scanner = (PausedScanner if pauses else Scanner)(Kinds.of(instance), threads=threads)
+        scanner = Scanner(Kinds.of(instance), threads=threads, pauses=pauses)
         yield Fraction(price_value(instance, prices, scanner), prices.denominator)
 
 
@@ -134,7 +133,7 @@ def test_values_of_floats_are_near_the_definition(pauses: bool) -> None:
     for instance in (*few(many(40), 1), *blocks(many(40), 2)):
         proof = random_proof(source, 9)
         prices = convert(proof, Proof)
-        scanner = (PausedScanner if pauses else Scanner)(Kinds.of(instance))
+        scanner = Scanner(Kinds.of(instance), pauses=pauses)
         values = np.array(prices.numerators) / prices.denominator
         memory = instance.in_tokens().memory if instance.block_size > 1 else instance.memory
         rent = memory * Fraction(sum(prices.numerators), prices.denominator)
