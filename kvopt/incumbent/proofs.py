@@ -120,7 +120,7 @@ def token_prices(
 
 
 Staircase = tuple[int, ...]
-"""Thresholds, ascending, from 1 to M: see `kvopt.bounds.volume`."""
+"""Thresholds, ascending, from 1 to M: see `kvopt.bounds.staircases`."""
 
 
 class VolumeProof(Struct, frozen=True, tag_field="kind", tag="volume", omit_defaults=True):
@@ -129,7 +129,7 @@ class VolumeProof(Struct, frozen=True, tag_field="kind", tag="volume", omit_defa
     Parameters
     ----------
     staircases
-        Staircases whose volumes count in addition to memory, see `kvopt.bounds.volume`.
+        Staircases whose volumes count in addition to memory, see `kvopt.bounds.staircases`.
     """
 
     staircases: tuple[Staircase, ...] = ()

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 from kvopt.bounds.relaxations import chain
-from kvopt.bounds.volume import FEW_REQUESTS
+from kvopt.bounds.staircases import FEW_REQUESTS
 from kvopt.formulations.cpsat import LARGEST_PAIRS
 from kvopt.heuristics.seconds.runs import offer_policies, search_runs
 from kvopt.incumbent.incumbent import Search

@@ -16,7 +16,8 @@ from kvopt.bounds.lp import QUICK_COLUMNS, offer_lp_bound
 from kvopt.bounds.relaxations import chain, relaxed_by
 from kvopt.bounds.seconds import SecondsBound, seconds_bound
 from kvopt.bounds.shared_rounds_ascent import shared_rounds_bound
-from kvopt.bounds.volume import best_staircases, volume_bound
+from kvopt.bounds.staircases import best_staircases
+from kvopt.bounds.volume import volume_bound
 from kvopt.errors import TooLarge
 from kvopt.formulations.highs import solved_relaxation
 from kvopt.heuristics.list_schedules import offer_list_schedules, one_after_another

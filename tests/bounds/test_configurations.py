@@ -15,7 +15,7 @@ from literal import configurations as literal
 from strategies import instance_of, plain, random_instances
 
 from kvopt import Instance, bound, generate
-from kvopt.bounds.configurations.ascent import Evaluator, Point, climb
+from kvopt.bounds.configurations.ascent import Evaluator, Point
 from kvopt.bounds.configurations.evaluation import (
     FORBIDDEN,
     denominator_for,
@@ -264,7 +264,7 @@ class TestSmoothing:
             evaluator, prices = drawn_evaluator(source, instance, 0.1)
             endless = np.full_like(prices, np.inf)
             for smooth in (-np.inf, 1.0):  # warnings are errors here
-                assert not list(climb(evaluator, Point(prices, 1.0, smooth, endless)))
+                assert not Point(prices, 1.0, smooth, endless).is_finite
             assert evaluator.begin(1e6 * prices).is_finite
 
     def test_smooth_values_are_below_hard_ones_and_come_closer_as_it_cools(self) -> None:

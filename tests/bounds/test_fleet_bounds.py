@@ -16,7 +16,8 @@ from test_seconds_bounds import MODELS
 from kvopt import Instance, Request, bound, generate, run
 from kvopt.bounds.seconds import seconds_bound
 from kvopt.bounds.seconds_evaluation import FULL, shares_bound
-from kvopt.bounds.volume import staircase_bound, volume_bound
+from kvopt.bounds.staircases import staircase_bound
+from kvopt.bounds.volume import volume_bound
 from kvopt.heuristics.list_schedules import offer_list_schedules
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.proofs import SharesProof

@@ -25,7 +25,8 @@ from kvopt.bounds.fluid import fluid_prices
 from kvopt.bounds.kinds import Kinds
 from kvopt.bounds.prices import price_value, rounded_prices
 from kvopt.bounds.scan import Scanner
-from kvopt.bounds.volume import staircase_bound, volume_bound
+from kvopt.bounds.staircases import staircase_bound
+from kvopt.bounds.volume import volume_bound
 from kvopt.incumbent.proofs import PriceProof, Proof, token_prices
 
 Content = dict[str, Any]

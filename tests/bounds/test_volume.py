@@ -25,12 +25,8 @@ from strategies import (
 )
 
 from kvopt import Certificate, Instance, Request, Schedule, bound, generate, run, verify
-from kvopt.bounds.volume import (
-    fluid_completions,
-    units_needed,
-    volume_bound,
-    volume_bounds_without_each,
-)
+from kvopt.bounds.staircases import units_needed
+from kvopt.bounds.volume import fluid_completions, volume_bound, volume_bounds_without_each
 from kvopt.certificates import write_certificate
 from kvopt.incumbent.proofs import CheckedBound, Staircase, VolumeProof
 from kvopt.verify.step_budget import Invalid, Unreadable

@@ -301,25 +301,27 @@ def extend(
             many += 1
         if not _fits(requests, members, many):
             continue
-        carried, at = many, 0
+        carried, at, is_new = many, 0, True
         while True:
-            if cost < below and not _add_predecessors(
-                requests, now, members, many, cost, below, into
-            ):
+            all_fit = True
+            if is_new and cost < below:
+                all_fit = _add_predecessors(requests, now, members, many, cost, below, into)
+            if not all_fit:
                 return False
             at = _next_ending(requests, ending, at, members, many, held, cost, below)
-            while at == len(ending) and many > carried:
+            is_new = at < len(ending)
+            if is_new:  # go down: one more member ends
+                stack[many] = at
+                members[many] = ending[at, KIND] * width + now + ending[at, LEFT]
+                many, held, cost = many + 1, held + ending[at, HOLD], cost - ending[at, PRICE]
+                at += 1
+            elif many > carried:  # go up: another member in place of the last
                 many -= 1
                 at = stack[many]
                 held, cost = held - ending[at, HOLD], cost + ending[at, PRICE]
                 at = _other(ending, at)
-                at = _next_ending(requests, ending, at, members, many, held, cost, below)
-            if at == len(ending):
+            else:
                 break
-            stack[many] = at
-            members[many] = ending[at, KIND] * width + now + ending[at, LEFT]
-            many, held, cost = many + 1, held + ending[at, HOLD], cost - ending[at, PRICE]
-            at += 1
     return True
 
 
