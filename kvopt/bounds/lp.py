@@ -72,12 +72,8 @@ def offer_lp_bound(
 ) -> PriceProof | None:
     """Solve the relaxation and offer the bound of its duals; return them, or None.
 
-    The budget is for the LP solver alone, by default that of the search.
-
-    Raises
-    ------
-    TooLarge
-        If it has more columns than that.
+    The budget is for the LP solver alone, by default that of the search.  More columns than the
+    largest number raise `TooLarge`.
     """
     if search.budget.over() or not len(search.instance):
         return None

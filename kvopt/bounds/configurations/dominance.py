@@ -80,16 +80,20 @@ def undominated(
     map_ranges(compare, len(order), threads)
     if one_more:
         left = _Groups.of(waiting, order[keep[order]])
-        conditions = np.empty((len(left.order), 3), dtype=np.int32)
-
-        def fill_conditions(begin: int, end: int) -> None:
-            _fill_conditions(states, layer.labels, left.order, (begin, end), now, conditions)
-
-        def compare_more(begin: int, end: int) -> None:
-            _clear_dominated_by_superset(states, layer, left, (begin, end), now, conditions, keep)
-
-        map_ranges(fill_conditions, len(left.order), threads)
-        map_ranges(compare_more, len(left.sets), threads)
+        count = len(left.order)
+        conditions, labels = np.empty((count, 3), dtype=np.int32), layer.labels
+        map_ranges(
+            lambda *part: _fill_conditions(states, labels, left.order, part, now, conditions),
+            count,
+            threads,
+        )
+        map_ranges(
+            lambda *part: _clear_dominated_by_superset(
+                states, layer, left, part, now, conditions, keep
+            ),
+            len(left.sets),
+            threads,
+        )
     return layer.only(np.flatnonzero(keep))
 
 

@@ -69,6 +69,8 @@ _STAGES_AT_FEW_KNOTS = (
 class DualAscent:
     """Prices of states that rise stage by stage, and the remaining starts.
 
+    It raises `TooLarge` if states and times take too much memory, or too long to check.
+
     Parameters
     ----------
     instance
@@ -91,11 +93,6 @@ class DualAscent:
         The remaining starts, see `States.all_starts`.
     evaluation
         That of the last stage of `bounds`, none with few knots.
-
-    Raises
-    ------
-    TooLarge
-        If states and times take too much memory, or too long to check.
     """
 
     evaluation: Evaluation

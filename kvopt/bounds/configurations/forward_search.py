@@ -94,12 +94,8 @@ class ForwardSearch:
     ) -> tuple[int, ...] | None:
         """Return the starts of a best schedule below the target, or None.
 
-        Raises
-        ------
-        TooWide
-            If more than ``label_limit`` labels remain at one round, or ``in_all`` in all rounds.
-        Stopped
-            If it was asked to stop.
+        It raises `TooWide` if more than ``label_limit`` labels remain at one round, or ``in_all``
+        in all rounds, and `Stopped` when its time is over.
         """
         if in_all is None:
             in_all = max(_LABELS_IN_ALL, FULL_LAYERS * label_limit)
@@ -108,14 +104,8 @@ class ForwardSearch:
     def search_with_beam(self, width: int, limit: Budget | None = None) -> tuple[int, ...] | None:
         """Return the starts of a good schedule: each round keeps the ``width`` best labels only.
 
-        A result of None proves nothing.
-
-        Raises
-        ------
-        TooWide
-            If too many are equally promising.
-        Stopped
-            If it was asked to stop.
+        A result of None proves nothing.  It raises `TooWide` if too many are equally promising, and
+        `Stopped` when its time is over.
         """
         return self._run(_CHILDREN * width, width, _LABELS_IN_ALL, limit or Budget())
 
@@ -137,9 +127,21 @@ class ForwardSearch:
         for step in steps:
             if limit.over():
                 raise Stopped
+            # A beam ranks labels by the look-ahead, and does not drop them by it.
             if self.cost_to_go is not None:
                 step = step._replace(cost_to_go=self.cost_to_go.after(step.now))
-            layer = self._next(step, layer, label_limit, width is not None, limit)
+            if self.lookahead is not None and width is None:
+                step = step._replace(horizon=self.lookahead.after(step.now))
+            while True:
+                try:
+                    layer = next_layer(self.states, step, layer, label_limit, limit, self.threads)
+                    break
+                except TooWide:  # a beam keeps the better part of a layer
+                    lowest = int((layer.spent + (layer.labels == WAITING) @ step.later).min())
+                    if width is None or step.budget <= lowest:
+                        raise
+                    step = step._replace(budget=lowest + (step.budget - lowest) // 2)
+            # What a checker repeats compares labels of the same waiting requests only.
             one_more = width is None and self.lookahead is not None
             layer = undominated(layer, self.states, step.now, self.threads, one_more=one_more)
             if width is not None and len(layer.spent) > width:
@@ -151,28 +153,6 @@ class ForwardSearch:
                 raise TooWide(f"more than {in_all:,} labels in all")
             trail.append((layer.waiting(), layer.parents))
         return _starts(trail, int(layer.spent.argmin()), count)
-
-    def _next(
-        self,
-        step: Round,
-        layer: Layer,
-        label_limit: int,
-        is_beam: bool,
-        limit: Budget,
-    ) -> Layer:
-        """Return the next layer; a beam keeps its better part if it would be too wide."""
-        if self.lookahead is not None and not is_beam:
-            step = step._replace(horizon=self.lookahead.after(step.now))
-        while True:
-            try:
-                return next_layer(self.states, step, layer, label_limit, limit, self.threads)
-            except TooWide:
-                if not is_beam:
-                    raise
-                lowest = int((layer.spent + (layer.labels == WAITING) @ step.later).min())
-                if step.budget <= lowest:
-                    raise
-                step = step._replace(budget=lowest + (step.budget - lowest) // 2)
 
 
 def predecessors_of(instance: Instance) -> Integers:

@@ -23,7 +23,7 @@ _LARGEST_SUM = 2**58
 
 
 class PricedTokens:
-    """The states of an instance, under prices of tokens.
+    """The states of an instance, under prices of tokens; `TooLarge` if memory or 64 bits lack.
 
     Parameters
     ----------
@@ -33,11 +33,6 @@ class PricedTokens:
         Prices of a token at the times 1, 2, ....
     last
         The makespan of a good schedule; later prices count as 0.
-
-    Raises
-    ------
-    TooLarge
-        If states and times take too much memory, or numbers are too large.
     """
 
     def __init__(self, instance: Instance, prices: PriceProof, last: int) -> None:
