@@ -78,9 +78,9 @@ def test_the_optimum_is_found_below_targets_above_it_and_proved_at_it() -> None:
                 memory, requests = plain(instance)
                 assert brute_force.feasible(memory, requests, found)
                 assert brute_force.tel(requests, found) == optimum
-        assert proved(instance, tokens.proof(optimum, searched=True)) == optimum
+        assert proved(instance, tokens.proof(optimum, ())) == optimum
         with pytest.raises(Invalid, match="a schedule has a total latency"):
-            proved(instance, tokens.proof(optimum + 1, searched=True))
+            proved(instance, tokens.proof(optimum + 1, ()))
         proofs += 1
     assert proofs > many(40)
 
@@ -154,7 +154,7 @@ FORGED = [
 def test_forged_proofs_are_refused(change: dict[str, object], words: str, tmp_path: Path) -> None:
     instance = generate("uniform", n=4, seed=1)
     best = solve(instance).objective
-    made = PricedTokens(instance, token_prices((1, 1), 9), 9).proof(best or 0, searched=True)
+    made = PricedTokens(instance, token_prices((1, 1), 9), 9).proof(best or 0, ())
     path = tmp_path / "c.json"
     write_certificate(claim(instance, best or 0, made), path)
     assert verify(path).valid
@@ -169,7 +169,7 @@ def test_forged_proofs_are_refused(change: dict[str, object], words: str, tmp_pa
 
 def test_it_covers_neither_pauses_nor_fleets(tmp_path: Path) -> None:
     instance = generate("uniform", n=3, seed=1)
-    proof = PricedTokens(instance, token_prices((1,), 9), 9).proof(1, searched=True)
+    proof = PricedTokens(instance, token_prices((1,), 9), 9).proof(1, ())
     path = tmp_path / "c.json"
     write_certificate(claim(instance, 1, proof), path)
     content = json.loads(path.read_text())

@@ -51,7 +51,7 @@ def proofs_of(instance: Instance, rule_out: bool) -> Iterator[tuple[int, Configu
         if found is not None:
             search.offer_starts(found, "test")
         value = search.schedule.objective
-        yield value, rising.proof(value, searched=True)
+        yield value, rising.proof(value, ())
 
 
 def short_stages(instance: Instance, optimum: int) -> Iterator[tuple[DualAscent, Evaluation, int]]:
@@ -78,7 +78,7 @@ def proofs_in_stages(instance: Instance, optimum: int) -> Iterator[tuple[int, Co
         yield min(evaluation.bound, target), rising.proof(target)
         forward = ForwardSearch(rising.states, predecessors_of(instance), evaluation, optimum)
         assert forward.search_exhaustively(100_000) is None
-        yield optimum, rising.proof(optimum, searched=True)
+        yield optimum, rising.proof(optimum, ())
 
 
 def small_instances(seed: int, count: int) -> Iterator[Instance]:

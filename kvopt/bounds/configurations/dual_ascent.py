@@ -209,17 +209,12 @@ class DualAscent:
         return value, self.proof(target)
 
     def proof(
-        self,
-        target: int,
-        *,
-        searched: bool = False,
-        kept: tuple[int, ...] = (),
-        cuts: tuple[int, ...] = (),
+        self, target: int, kept: tuple[int, ...] | None = None, cuts: tuple[int, ...] = ()
     ) -> ConfigurationProof:
-        """Return the proof of the last evaluation, or of a search with it below the target."""
+        """Return the proof of the last evaluation, or of a search that kept so many labels."""
         assert self._latest is not None
         stages = [*self._stages, self._latest]
         if self._stages and self._stages[-1] is self._latest:
             stages.pop()  # nothing has changed since
-        claimed = target if searched or self._stages else None
-        return ConfigurationProof(tuple(stages), claimed, searched, kept, cuts)
+        claimed = None if kept is None and not self._stages else target
+        return ConfigurationProof(tuple(stages), claimed, kept is not None, kept or (), cuts)

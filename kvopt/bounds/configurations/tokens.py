@@ -63,13 +63,7 @@ class PricedTokens:
         )
 
     def proof(
-        self,
-        target: int,
-        *,
-        searched: bool = False,
-        kept: tuple[int, ...] = (),
-        cuts: tuple[int, ...] = (),
+        self, target: int, kept: tuple[int, ...] = (), cuts: tuple[int, ...] = ()
     ) -> SearchProof:
         """Return the proof that a search below the target has ended."""
-        assert searched, "without a search prices alone are the proof"
         return SearchProof(self.prices, target, kept, cuts)

@@ -86,7 +86,7 @@ class Priced(Protocol):
     states: States
 
     def proof(
-        self, target: int, *, searched: bool, kept: tuple[int, ...], cuts: tuple[int, ...]
+        self, target: int, kept: tuple[int, ...], cuts: tuple[int, ...]
     ) -> ConfigurationProof | SearchProof:
         """Return the proof that no schedule is below a target."""
 
@@ -284,7 +284,7 @@ class Forward:
                 search.offer_claimed(target, NAME)
             return
         counts = tuple(kept[first:])  # the checker begins with the first arrival
-        proof = self._priced.proof(target, searched=True, kept=counts, cuts=cuts)
+        proof = self._priced.proof(target, counts, cuts)
         search.offer_checked(target, NAME, proof)
 
     # ---- beam -------------------------------------------------------------------------
