@@ -132,13 +132,14 @@ def averaged_minimisers(instance: Instance) -> Averaged:
 class Vertex(NamedTuple):
     """A vertex of the LP: places of kinds in `Kinds`, starts, how often they start, and prices.
 
-    It is optimal unless there was no time for that.
+    Each kind pays its dual.  It is optimal unless there was no time for that.
     """
 
     places: Integers
     starts: Integers
     mass: Floats
     prices: Floats
+    paid: Floats
     is_optimal: bool
 
 
@@ -161,23 +162,13 @@ def lp_vertex(search: Search, budget: Budget) -> Vertex | None:
             program.add_rows(end)
             fresh |= {(place, end) for place in range(len(averaged.kinds))}
         program.add_columns(fresh - {*program.columns})
-        if (solution := program.solved(budget)) is None:
+        if (latest := program.solved(budget)) is None:
             return vertex
-        fresh = {*program.cheaper_columns(solution)} - {*program.columns}
+        fresh = {*program.cheaper_columns(latest)} - {*program.columns}
         if not fresh:
-            end = program.needed_end(solution.mass)
-        is_optimal = not fresh and end == program.end
-        places, starts = np.array(program.columns).T
-        vertex = Vertex(places, starts, solution.mass, solution.prices, is_optimal)
+            end = program.needed_end(latest.mass)
+        vertex = latest._replace(is_optimal=not fresh and end == program.end)
     return vertex
-
-
-class _Solution(NamedTuple):
-    """What each kind pays, prices of the memory rows, and how often each column starts."""
-
-    paid: Floats
-    prices: Floats
-    mass: Floats
 
 
 class _RestrictedProgram:
@@ -232,7 +223,7 @@ class _RestrictedProgram:
         if status == load_highspy().HighsStatus.kError:
             raise TooLarge("HiGHS refused a row or column of the LP: its numbers are too large")
 
-    def solved(self, budget: Budget) -> _Solution | None:
+    def solved(self, budget: Budget) -> Vertex | None:
         """Return an optimum over the columns, None if there was no time for it."""
         statuses = load_highspy().HighsModelStatus
         if (left := budget.left) < math.inf:
@@ -247,15 +238,17 @@ class _RestrictedProgram:
             raise TooLarge(f"HiGHS found no optimum of an LP of {len(self.columns):,} columns")
         solution = self._highs.getSolution()
         paid, duals = np.split(np.array(solution.row_dual), [len(self._rows)])
-        return _Solution(paid, np.maximum(-duals, 0.0), np.maximum(solution.col_value, 0.0))
+        places, starts = np.array(self.columns).T
+        mass, prices = np.maximum(solution.col_value, 0.0), np.maximum(-duals, 0.0)
+        return Vertex(places, starts, mass, prices, paid, False)
 
-    def cheaper_columns(self, solution: _Solution) -> Iterator[Column]:
+    def cheaper_columns(self, vertex: Vertex) -> Iterator[Column]:
         """Yield the cheapest column of each kind, if it costs less than its kind pays."""
-        sums = Sums.of(solution.prices, 1, self._kinds)
+        sums = Sums.of(vertex.prices, 1, self._kinds)
         for place, kind in enumerate(self._rows):
             costs = start_costs(sums, kind)
             start = int(costs.argmin())
-            if costs[start] < solution.paid[place] - _TOLERANCE:
+            if costs[start] < vertex.paid[place] - _TOLERANCE:
                 yield place, kind[0] + start
 
     def needed_end(self, mass: Floats) -> int:

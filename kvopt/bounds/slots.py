@@ -131,11 +131,6 @@ class CoarsePrices:
     slots: tuple[int, ...]
     worth: Floats
 
-    def halves(self) -> Integers:
-        """Return the borders, and the middles between them."""
-        middles = (self.borders[:-1] + self.borders[1:]) // 2
-        return np.unique(np.concatenate((self.borders, middles)))
-
 
 def _finer_and_finer(
     instance: Instance, schedule: Schedule, solve: Solve, budget: Budget
@@ -265,7 +260,9 @@ class SlotScanner(Scanner):
         budget: Budget | None = None,
     ) -> None:
         super().__init__(Kinds.of(instance), threads, budget)
-        self.slots, self.borders, self.reach = coarse.slots, coarse.halves(), 0
+        middles = (coarse.borders[:-1] + coarse.borders[1:]) // 2
+        self.borders = np.unique(np.concatenate((coarse.borders, middles)))
+        self.slots, self.reach = coarse.slots, 0
         self._memory, self._total = instance.memory, instance.total_memory
 
     def rounded(self, values: Floats) -> PriceProof:
