@@ -64,7 +64,7 @@ class Pace(NamedTuple):
         Weight of the directions so far in the next one.
     lowered
         Factor on an aim that was missed.
-    end, least
+    end, lowest
         Share of the value, and value, below either of which an aim ends its stage.
     largest
         Lower limit of the largest price, from which scales are taken.
@@ -74,7 +74,7 @@ class Pace(NamedTuple):
     memory: float = 0.95
     lowered: float = 0.7
     end: float = 1e-6
-    least: float = 0.0
+    lowest: float = 0.0
     largest: float = 1.0
 
 
@@ -89,7 +89,7 @@ def first_prices(instance: Instance) -> Floats:
     return np.concatenate((fluid, np.zeros(len(fluid) // 8 + 1)))
 
 
-_PACE = Pace(least=0.01)
+_PACE = Pace(lowest=0.01)
 """Bounds are rounded up to integers, so a hundredth rarely counts."""
 
 
@@ -131,7 +131,7 @@ class Ascent:
     def step(self) -> bool:
         """Take one step, and lower the aim when it was missed for too long; False at the end."""
         pace, size = self._pace, max(abs(self.value), 1.0)
-        if self._aim <= max(pace.end * size, pace.least):
+        if self._aim <= max(pace.end * size, pace.lowest):
             if (stage := next(self._stages, None)) is None:
                 return False
             self._patience, aim = stage

@@ -77,9 +77,9 @@ def denominator_for(kinds: Kinds, values: Floats) -> int:
     )
 
 
-def finest_denominator(most: float) -> int:
+def finest_denominator(cost: float) -> int:
     """Return the finest power of two, at most 2^30, at which 64 bits hold a cost of so much."""
-    return 1 << int(min(max(math.log2(2.0**60 / most), 0.0), 30.0))
+    return 1 << int(min(max(math.log2(2.0**60 / cost), 0.0), 30.0))
 
 
 def price_bound(
@@ -116,10 +116,10 @@ def price_value(
         costs = exact_costs(kinds, tokens, proof.denominator, steps, pauses=pauses)
     else:
         costs = scanner.integer_costs(tokens, proof, steps)
-    least: int = sum(map(mul, kinds.counts.tolist(), costs.tolist()))
+    lowest: int = sum(map(mul, kinds.counts.tolist(), costs.tolist()))
     rent: int = instance.blocks * instance.block_size * sum(numerators)
     rent += sum(slot.capacity * sum(line.tolist()) for slot, line in zip(slots, lines, strict=True))
-    return least - instance.used_workers * rent * (proof.unit // proof.denominator)
+    return lowest - instance.used_workers * rent * (proof.unit // proof.denominator)
 
 
 def exact_costs(
@@ -157,11 +157,11 @@ def fits_int64(kinds: Kinds, proof: PriceProof) -> bool:
     slots = [slot for slot in proof.resources if isinstance(slot, Slots)]
     for slot in slots:
         last = max(last, slot.times[-1])
-    most = _largest_cost(kinds, last, total, largest, proof.denominator)
+    largest_cost = _largest_cost(kinds, last, total, largest, proof.denominator)
     for slot in slots:  # a price between two times passes both by a rounded step in each round
         steepest = max(map(int.__sub__, slot.times[1:], slot.times))
-        most += slot.capacity * (max(slot.numerators) + steepest) * kinds.longest
-    return fits(most * (proof.unit // proof.denominator))
+        largest_cost += slot.capacity * (max(slot.numerators) + steepest) * kinds.longest
+    return fits(largest_cost * (proof.unit // proof.denominator))
 
 
 def _largest_cost(kinds: Kinds, last: int, total: Any, largest: Any, unit: Any) -> Any:
@@ -347,10 +347,10 @@ def _lower_with_pauses(costs: Numbers, kinds: Kinds, sums: Sums) -> None:
         tokens = np.arange(kinds.prompts[i] + 1, kinds.prompts[i] + output + 1)
         held = (-(-tokens // kinds.block) * kinds.block).astype(prices.dtype)
         # The least price of the first tokens, each at most so many rounds later than it could be.
-        least = np.zeros(spare + 1, dtype=prices.dtype)
+        lowest = np.zeros(spare + 1, dtype=prices.dtype)
         for j in range(min(output - 1, sums.last - arrival)):
-            least = np.minimum.accumulate(least + held[j] * window_prices[j : j + spare + 1])
+            lowest = np.minimum.accumulate(lowest + held[j] * window_prices[j : j + spare + 1])
         waits = np.arange(output, window + 1, dtype=prices.dtype)
         weight = int(kinds.weights[i])
-        least += held[-1] * window_prices[output - 1 :] + weight * unit * waits
-        costs[i] = min(costs[i], least.min())
+        lowest += held[-1] * window_prices[output - 1 :] + weight * unit * waits
+        costs[i] = min(costs[i], lowest.min())

@@ -125,12 +125,12 @@ def _fill(prices: Floats, paid: Floats, half: int, lines: Floats) -> None:
         size = end - begin
         error = _ERROR * paid[end]
         mean = (paid[end] - paid[begin]) / size - slope * (size + 1) / 2 - error
-        low, least, most = prices[begin] - slope, 0.0, error
+        low, lowest, highest = prices[begin] - slope, 0.0, error
         for i in range(1, size + 1):
             low = min(low, prices[begin + i - 1] - slope * i)
             at = paid[begin + i] - paid[begin] - i * (mean + slope * (i + 1) / 2)
-            least, most = min(least, at), max(most, at)
-        lines[cell] = slope, low, mean, most - least + error
+            lowest, highest = min(lowest, at), max(highest, at)
+        lines[cell] = slope, low, mean, highest - lowest + error
 
 
 def _lines(prices: Floats, paid: Floats) -> _Lines:
@@ -157,7 +157,7 @@ _begun_blocks = compiled(begun_blocks)
 
 
 @steering
-def _least(sums: Sums, stairs: _Stairs | None, way: _Way, k: int, end: int, costs: Numbers) -> Any:
+def _lowest(sums: Sums, stairs: _Stairs | None, way: _Way, k: int, end: int, costs: Numbers) -> Any:
     """Find the costs of the starts ``k .. end - 1``, and return the least."""
     begun, paid, held, o = sums.begun, sums.paid, sums.held, way.output
     for x in range(end - k):
@@ -168,10 +168,10 @@ def _least(sums: Sums, stairs: _Stairs | None, way: _Way, k: int, end: int, cost
             before = k + max(stairs.thresholds[row] - way.prompt - 1, 0)
             for x in range(end - k):
                 costs[x] += stairs.paid[row, k + o + x] - stairs.paid[row, before + x]
-    least = costs[0]
+    lowest = costs[0]
     for x in range(1, end - k):
-        least = min(least, costs[x])
-    return least
+        lowest = min(lowest, costs[x])
+    return lowest
 
 
 @compiled
@@ -231,7 +231,8 @@ def _scan(
             reached = np.searchsorted(stairs.thresholds, s + o, side="right")
         way = _Way(number(s + first), number(s + final), s, o, first, final, reached)
         start = min(max(starts[i], a), last)
-        best = _least(sums, stairs, way, start, start + 1, block_costs)
+        # The start of the last evaluation is nearly as good: it excludes most blocks at once.
+        best = _lowest(sums, stairs, way, start, start + 1, block_costs)
         # A start k costs at least D k.
         bounds[0], blocks[0, 0], blocks[0, 1] = -1.0, a, min(last, int(best / unit) + 1) + 1
         left = 1
@@ -241,18 +242,19 @@ def _scan(
             if bounds[left] > best:
                 continue
             if end - begin <= 1 << _SMALL:
-                least = _least(sums, stairs, way, begin, end, block_costs)
-                if least < best or (least == best and begin < start):
-                    best, start = least, begin
+                lowest = _lowest(sums, stairs, way, begin, end, block_costs)
+                if lowest < best or (lowest == best and begin < start):
+                    best, start = lowest, begin
                     for x in range(end - begin):
-                        if block_costs[x] == least:
+                        if block_costs[x] == lowest:
                             start = begin + x
                             break
                 continue
+            # Cut a block in two, of which the better half comes first.
             middle = (begin + end) >> 1
             lower = _bound(lines, stairs, unit, way, begin, middle)
             upper = _bound(lines, stairs, unit, way, middle, end)
-            here = 1 if lower <= upper else 0  # the better half comes first
+            here = 1 if lower <= upper else 0
             bounds[left + here], bounds[left + 1 - here] = lower, upper
             blocks[left + here, 0], blocks[left + here, 1] = begin, middle
             blocks[left + 1 - here, 0], blocks[left + 1 - here, 1] = middle, end
@@ -284,7 +286,7 @@ def _pause(
         if windows[i] > 0:
             spares = max(spares, windows[i] - outputs[i] + 1)
             rows = max(rows, min(outputs[i], last - arrivals[i] + 1))
-    least = np.empty(spares, dtype=prices.dtype)
+    paid = np.empty(spares, dtype=prices.dtype)
     fresh = np.empty((rows, spares), dtype=np.bool_)
     for i in range(len(arrivals)):
         if windows[i] == 0:
@@ -292,26 +294,29 @@ def _pause(
         a, s, o = arrivals[i], prompts[i], outputs[i]
         best, at = costs[i], -1
         spare = windows[i] - o
-        least[: spare + 1] = 0
+        # What the first j tokens cost at least, each at most so many rounds later than possible.
+        paid[: spare + 1] = 0
         for j in range(1, min(o, last - a + 1)):
             held = prices.dtype.type((s + j + up) // block * block)
-            lowest = least[0] + prices[a + j - 1] * held
-            least[0] = lowest
+            lowest = paid[0] + prices[a + j - 1] * held
+            paid[0] = lowest
             fresh[j, 0] = True
             for x in range(1, spare + 1):
-                here = least[x] + prices[a + j - 1 + x] * held
+                here = paid[x] + prices[a + j - 1 + x] * held
                 fresh[j, x] = here < lowest
                 lowest = min(lowest, here)
-                least[x] = lowest
+                paid[x] = lowest
+        # The last token ends the wait, which costs latency.
         held = prices.dtype.type((s + o + up) // block * block)
         for x in range(spare + 1):
-            cost = units[i] * (o + x) + least[x]
+            cost = units[i] * (o + x) + paid[x]
             if a + o + x <= last:
                 cost += prices[a + o + x - 1] * held
             if cost < best:
                 best, at = cost, x
         if at < 0:
             continue
+        # Go back along the cheapest times, to hold the tokens there.
         costs[i], starts[i] = best, last
         for j in range(o, 0, -1):
             if a + j > last:

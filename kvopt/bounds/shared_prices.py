@@ -222,11 +222,11 @@ class PrefixScanner(Scanner):
         values, shares = self.best
         longest = float(self.kinds.longest)
         paid = min(values.sum(), values.max(initial=0.0) * longest)
-        most = float(self._levels(shares, 1.0).max(initial=0.0)) + longest
-        most = _UNIT * (len(values) + longest + 1 + most * paid)
+        tokens = float(self._levels(shares, 1.0).max(initial=0.0)) + longest
+        largest = _UNIT * (len(values) + longest + 1 + tokens * paid)
         rows = np.floor(shares * _UNIT).astype(np.int64).tolist()
         prefixes = Prefixes(_UNIT, tuple(self._borders.tolist()), tuple(map(tuple, rows)))
-        return rounded_prices(values, finest_denominator(most), [prefixes])
+        return rounded_prices(values, finest_denominator(largest), [prefixes])
 
     def integer_costs(self, prices: Numbers, proof: PriceProof, _: Steps | None) -> Numbers:
         """Return the least cost of every request in integers, times the unit of the proof."""

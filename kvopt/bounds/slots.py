@@ -58,9 +58,9 @@ if TYPE_CHECKING:
 
 _SLOTS = (1, 2, 3)
 """Numbers of slots into which memory is divided."""
-_SAMPLE, _CELLS, _MOST_COLUMNS = 1000, 60, 1_600_000
+_SAMPLE, _CELLS, _MAX_COLUMNS = 1000, 60, 1_600_000
 """Requests and cells of the first coarse program; most requests times cells of finer ones."""
-_LEAST_WORTH = 0.01
+_MIN_SHARE = 0.01
 """Share of slots in all prices below which they are not used."""
 _GROWTH = 8.0
 """Factor on the time of a program with twice as many requests and cells."""
@@ -93,10 +93,17 @@ def slot_bounds(
         return
     budget.refuse(_BYTES * priced_rounds(instance, budget, limits))
     best: tuple[Ascent, SlotScanner] | None = None
+    finer, took = 1, 0.0
     with suppress(Stopped):
-        for coarse in _finer_and_finer(instance, schedule, solve, budget):
-            if coarse.worth[1:].sum() < _LEAST_WORTH * max(coarse.worth.sum(), 1e-9):
+        # Coarse programs, each with twice the requests and cells, while there is time.
+        while _GROWTH * took < 0.5 * budget.left:
+            began, sample, cells = wall_time(), min(finer * _SAMPLE, len(instance)), finer * _CELLS
+            if finer > 1 and (sample * cells > _MAX_COLUMNS or cells > schedule.makespan):
                 break
+            coarse = coarse_prices(instance, schedule, _SLOTS, sample, cells, solve, budget)
+            if coarse is None or coarse.worth[1:].sum() <= _MIN_SHARE * coarse.worth.sum():
+                break
+            finer, took = 2 * finer, wall_time() - began
             scanner = SlotScanner(instance, coarse, limits.threads, budget)
             first = _at_all_times(instance, coarse)
             ascent = Ascent(scanner.at(instance.total_memory), first)
@@ -130,23 +137,6 @@ class CoarsePrices:
     borders: Integers
     slots: tuple[int, ...]
     worth: Floats
-
-
-def _finer_and_finer(
-    instance: Instance, schedule: Schedule, solve: Solve, budget: Budget
-) -> Iterator[CoarsePrices]:
-    """Yield prices of coarse programs, each with twice the requests and cells, while they gain."""
-    finer, took = 1, 0.0
-    while _GROWTH * took < 0.5 * budget.left:
-        began, sample = wall_time(), min(finer * _SAMPLE, len(instance))
-        cells = finer * _CELLS
-        if finer > 1 and (sample * cells > _MOST_COLUMNS or cells > schedule.makespan):
-            return
-        coarse = coarse_prices(instance, schedule, _SLOTS, sample, cells, solve, budget)
-        if coarse is None:
-            return
-        finer, took = 2 * finer, wall_time() - began
-        yield coarse
 
 
 def coarse_prices(

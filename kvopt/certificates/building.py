@@ -256,13 +256,13 @@ def _offer_run(search: Search, run: PolicyRun) -> None:
         search.offer(replace(run.schedule, instance=search.instance), f"policy {run.policy}")
 
 
-def limit_note(run: PolicyRun, most: int) -> str | None:
+def limit_note(run: PolicyRun, limit: int) -> str | None:
     """Return a note on a limit of active requests that a run reached, None if it did not."""
     active = max((max(part.sweep.active, default=0) for part in run.parts), default=0)
-    if not run.is_complete or active < most:
+    if not run.is_complete or active < limit:
         return None
     return (
-        f"{run.policy}: reached its limit of {counted(most, 'active request')} on a machine, "
+        f"{run.policy}: reached its limit of {counted(limit, 'active request')} on a machine, "
         "which bounds ignore: its ratio has the price of that limit in it"
     )
 

@@ -48,9 +48,9 @@ def write_certificate(certificate: Certificate, path: str | Path) -> None:
     TooLarge
         If ``kvopt verify`` would refuse a file of this size.
     """
-    text, most = certificate_text(certificate), LARGEST_FILE
-    if len(text.encode()) > most:
-        raise TooLarge(f"{path}: the certificate would have more than {most:,} bytes")
+    text, limit = certificate_text(certificate), LARGEST_FILE
+    if len(text.encode()) > limit:
+        raise TooLarge(f"{path}: the certificate would have more than {limit:,} bytes")
     write_atomically(path, text)
 
 

@@ -128,13 +128,13 @@ class CarriedCosts:
         self.earlier, self.below = self.costs[time - 1], self.cuts[time - 1]
         states = [self._state(member, time) for member in self.shown[time]]
         price = {state.member: state.price for state in states}.__getitem__
-        largest = self.stage.most[time]
+        largest = self.stage.largest[time]
         if self.below > self.cuts[time]:
             self._show(states, largest + self.cuts[time])
         ending = [state for state in states if self.last[state.member] == time]
         ending.sort(key=lambda state: -state.price)
-        least = min((state.held for state in ending), default=1)
-        gain = ending[0].price * (self.memory // least) if ending else 0
+        smallest = min((state.held for state in ending), default=1)
+        gain = ending[0].price * (self.memory // smallest) if ending else 0
         self.work.spend(30 * len(self.costs[time]))
 
         def carried(part: Sequence[tuple[Members, int]]) -> dict[Members, int]:
@@ -143,7 +143,7 @@ class CarriedCosts:
                 if cost < self.below:
                     self._carry(members, cost)
                 if cost - gain < self.below and ending:
-                    self._end(members, cost, time, ending, least)
+                    self._end(members, cost, time, ending, smallest)
             return self.earlier
 
         for carried_there in self.work.shared(list(self.costs[time].items()), carried)[1:]:
@@ -165,7 +165,7 @@ class CarriedCosts:
         return self.ramps[peak, left]
 
     def _end(
-        self, members: Members, cost: int, time: int, ending: list[_State], least: int
+        self, members: Members, cost: int, time: int, ending: list[_State], smallest: int
     ) -> None:
         """Add to a set members that count for the last time, the dearest first."""
         profiles, here = self.profiles, (1 << self.profiles.bits) - 1
@@ -174,7 +174,7 @@ class CarriedCosts:
         while stack:
             members, cost, held, at = stack.pop()
             self.work.spend(20)
-            room = (self.memory - (held & here)) // least
+            room = (self.memory - (held & here)) // smallest
             for place in range(at, len(ending)):
                 state = ending[place]
                 if cost - room * state.price >= self.below:
@@ -194,20 +194,20 @@ class CarriedCosts:
         peak, width = state.member % self.width, self.width
         return sum(member % width == peak for member in members) < self.alike[peak]
 
-    def _show(self, states: list[_State], most: int) -> None:
+    def _show(self, states: list[_State], limit: int) -> None:
         """Add all sets that cost less than the cut if their rest costs the later cut.
 
         Depth first by rounds to go, descending: a member fits if memory suffices when it completes.
         """
         states.sort(key=lambda state: -state.left)
-        worth, least = self._worth(states), most - self.below + 1
+        worth, lowest = self._worth(states), limit - self.below + 1
         stack: list[tuple[Members, int, int, int, int]] = [((), 0, 0, 0, 0)]
         while stack:
             members, at, many, held, value = stack.pop()
-            if value >= least:
-                self._carry(tuple(sorted(members)), most - value)
+            if value >= lowest:
+                self._carry(tuple(sorted(members)), limit - value)
             for place in range(at, len(states)):
-                if value + worth[place][many][held] < least:
+                if value + worth[place][many][held] < lowest:
                     break
                 self.work.spend(10)
                 left, more, price, _, member = state = states[place]

@@ -70,7 +70,7 @@ def missing(problem: Problem, proof: Proof) -> list[str]:
     used = {
         "tokens": problem.block > 1,
         "shares": bool(problem.paths),
-        "limit": problem.most is not None,
+        "limit": problem.max_active is not None,
         "weights": bool(problem.weights),
     }
     return [name for name, is_used in used.items() if is_used and name not in covered]

@@ -304,6 +304,7 @@ def _swept(
     marks = sorted({*begins, *ends, *waits, *chunks, *after, *needed, *kept})
     for mark, following in pairwise([*marks, *marks[-1:]]):
         times[mark] = now = mark if clock is None else now
+        # Completions: nodes without a user, and private tokens, stay in the cache while they fit.
         prompts = 0
         if unused is not None:
             held = offset + active * mark + shared
@@ -318,12 +319,14 @@ def _swept(
                 shared -= 0 if using[v] else problem.nodes[v]
                 if unused is not None and not using[v]:
                     unused.put(v, problem.nodes[v])
+        # Nothing begins before it arrives, or before the end of a wait.
         if (begin := waits.get(mark, now)) < now or begin < due[mark]:
             raise Invalid(
                 f"{what}: at round {mark:,} something begins too early, before it arrives "
                 "or what it waits for"
             )
         now = begin
+        # Starts hold their nodes, and process what is not in the cache.
         for prompt, shift, path in begins[mark]:
             active, offset, prompts = active + 1, offset + shift, prompts + prompt
             taken[shift % block] += 1
@@ -336,12 +339,13 @@ def _swept(
         prompts += sum(done for done, _, _ in steps)
         nodes = {v for _, _, path in steps for v in path if not using[v]}
         beside = sum(private for _, private, _ in steps) + sum(problem.nodes[v] for v in nodes)
+        # Up to the next mark all hold more and more, so memory peaks there.
         stays += kept.get(mark, 0)
         peak = max(peak, offset + active * following + shared + beside + stays)
-        if problem.most is not None and active + len(steps) > problem.most:
+        if problem.max_active is not None and active + len(steps) > problem.max_active:
             raise Invalid(
                 f"{what}: {active + len(steps):,} requests are active at one time, at most "
-                f"{problem.most:,} may be"
+                f"{problem.max_active:,} may be"
             )
         if block > 1:  # the tokens, and what rounding up adds
             taken = defaultdict(int, {rest: n for rest, n in taken.items() if n})
@@ -353,6 +357,7 @@ def _swept(
                     f"{what}: {blocks:,} blocks are held at one time, there are "
                     f"{problem.memory // block:,}"
                 )
+        # All rounds up to the next mark, of which the first has the prompts.
         if clock is not None and (active or steps) and (rounds := following - mark):
             now += clock.line(active + prompts) + clock.prompt * prompts
             now += (rounds - 1) * clock.line(active)

@@ -98,8 +98,8 @@ class Search:
         self.profiles = Profiles(stage.memory, longest)
         self.ramps = [self.profiles.of(range(s + o, s, -1)) for _, s, o in self.requests]
         # About the most bytes of a partial schedule, and its steps.
-        least = min((request.prompt + 1 for request in self.requests), default=1)
-        together = min(len(self.requests), stage.memory // least)
+        smallest = min((request.prompt + 1 for request in self.requests), default=1)
+        together = min(len(self.requests), stage.memory // smallest)
         self.width = 450 + 8 * together + self.profiles.bits * longest // 7
         self.steps = 40 + self.profiles.bits * longest // 300
         self.before, alike = [], dict[tuple[int, int], int]()
@@ -108,7 +108,7 @@ class Search:
             alike[prompt, output] = 1 << i
         self.all = (1 << len(self.requests)) - 1
         self.more = sum(output - arrival for arrival, _, output in self.requests)
-        self.least: list[list[int]] = []
+        self.later_costs: list[list[int]] = []
         for request, costs in paired(self.requests, self.reduced_costs):
             if (late := max(costs)) >= stage.last:  # represents all later ones, too
                 delays = range(1, (budget - costs[late]) // stage.scale + 1)
@@ -116,7 +116,7 @@ class Search:
             backwards = (
                 costs.get(k, budget + 1) for k in range(max(costs), request.arrival - 1, -1)
             )
-            self.least.append([*accumulate(backwards, min, initial=budget + 1)][::-1])
+            self.later_costs.append([*accumulate(backwards, min, initial=budget + 1)][::-1])
 
     def run(self, kept: Sequence[int]) -> int:
         """Return the number of partial schedules; none is below the target.
@@ -133,9 +133,9 @@ class Search:
         elif not self.work.is_told:
             self.work.times = min(self.work.times, UNLISTED)
         layer: _Layer = {0: [(0, 0, 0, ())]}
-        for now, most in enumerate(limits):
+        for now, limit in enumerate(limits):
             size = sum(map(len, layer.values()))
-            if size > most:
+            if size > limit:
                 raise Unreadable(
                     f"lower: the search has {size:,} partial schedules at round {now:,}, "
                     "the file says fewer: verify --budget K allows it K times half a minute"
@@ -185,8 +185,8 @@ class Search:
         for i in reversed(range(len(self.requests))):
             if begun >> i & 1:
                 continue
-            least, (arrival, prompt, output) = self.least[i], self.requests[i]
-            later = least[min(max(0, now + 1 - arrival), len(least) - 1)]
+            later_costs, (arrival, prompt, output) = self.later_costs[i], self.requests[i]
+            later = later_costs[min(max(0, now + 1 - arrival), len(later_costs) - 1)]
             coming += later
             cost = self.reduced_costs[i].get(now)
             if cost is not None:
@@ -212,20 +212,21 @@ class Search:
         bits, guards, spare = self.profiles.bits, self.profiles.guards, self.profiles.spare
         budget, price, ending = self.budget, prices.__getitem__, prices.ending
         rest_costs, cut = self.completions.after(now + 1) if self.completions else ({}, 0)
-        largest = self.stage.most[now + 1] if now < self.stage.last else 0
+        largest = self.stage.largest[now + 1] if now < self.stage.last else 0
         gained, size = sum(min(0, start.gain) for start in starts), 0
         for begins, held, spent, members in partials:
             cost = spent + coming + largest - sum(map(price, members))
             if cost + gained > budget:
                 continue
+            # Each set of possible starts that fits, within what later ones may still gain.
             sets: list[tuple[int, int, int, int, int, Members]]
             sets = [(begun, begins, held, cost, 0, ())]
             for bit, before, ramp, member, gain, later, rest in starts:
-                most = budget - gain - rest
+                limit = budget - gain - rest
                 sets += [
                     (one | bit, total + now, more, cost + gain, ahead + later, (*new, member))
                     for one, total, held, cost, ahead, new in sets
-                    if cost <= most
+                    if cost <= limit
                     and one & before == before
                     and not ((more := held + ramp) + spare) & guards
                 ]
@@ -234,11 +235,13 @@ class Search:
             for one, total, held, cost, ahead, new in sets:
                 if cost > budget:
                     continue
+                # With all requests started the total is known.
                 if one == self.all:
                     if total + self.more < self.target:
                         latency = f"a schedule has a total latency of {total + self.more:,}"
                         raise Invalid(f"lower: {latency}")
                     continue
+                # Members without a later price do not tell what the rest costs.
                 carried = members
                 if not ending.isdisjoint(carried):
                     carried = tuple([member for member in members if member not in ending])

@@ -21,7 +21,7 @@ def check_machine_time(problem: Problem, claim: dict[str, Any], work: Work) -> t
     """
     every, misses, work.part = claim["every"], claim["misses"], "machine_time: "
     wider, _, _ = relaxed(problem, claim.get("relaxations", ()))
-    if wider.block > 1 or wider.paths or wider.most is not None:
+    if wider.block > 1 or wider.paths or wider.max_active is not None:
         raise Invalid("machine_time: needs tokens, shares of prefixes, and no limit")
     clock, chosen = wider.clock, sorted(set(claim.get("lines", [])))
     refuse(

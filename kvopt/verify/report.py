@@ -79,8 +79,8 @@ def _words(certificate: dict[str, Any], problem: Problem) -> list[str]:
     ]
     if problem.weights:
         lines.append("each latency counts as many times as the weight of its request says")
-    if problem.most is not None:
-        lines.append(f"at most {problem.most:,} requests may be active together{everywhere}")
+    if problem.max_active is not None:
+        lines.append(f"at most {problem.max_active:,} requests may be active together{everywhere}")
     if problem.paths:
         lines.append(
             f"prefixes: {sum(problem.nodes):,} tokens in {len(problem.nodes):,} nodes "
@@ -141,18 +141,18 @@ def _conclusions(problem: Problem, upper: int | None, lower: int | None) -> list
     many = len(problem.requests)
     latency = "total weighted latency" if problem.weights else "total latency"
     lines, a, unit, under = list[str](), "", "", ""
-    most, least = f"{upper or 0:,}", f"{lower or 0:,}"
+    high, low = f"{upper or 0:,}", f"{lower or 0:,}"
     if problem.clock is not None:
         latency, a, unit, under = "mean latency", "a ", " s", " s under this batch-time model"
         micros, scale = 1_000_000, max(many, 1) * 1000
-        most = f"{-(-(upper or 0) // scale) / micros:,.6f}"
-        least = f"{(lower or 0) // scale / micros:,.6f}"
+        high = f"{-(-(upper or 0) // scale) / micros:,.6f}"
+        low = f"{(lower or 0) // scale / micros:,.6f}"
     if lower is not None:
         lines.append(
-            f"  no schedule of these {many:,} requests has {a}{latency} below {least}{under}"
+            f"  no schedule of these {many:,} requests has {a}{latency} below {low}{under}"
         )
     if upper is not None:
-        lines.append(f"  a schedule of {latency} {most}{unit} is {_ratio(upper, None, lower)}")
+        lines.append(f"  a schedule of {latency} {high}{unit} is {_ratio(upper, None, lower)}")
     return lines
 
 
@@ -160,9 +160,9 @@ def _ratio(value: int, upper: int | None, lower: int | None) -> str:
     """Return the bounds on value / optimum, rounded outward, in words."""
     if value == lower:
         return "optimal"
-    most = f"at most {as_decimal(-(-1000 * value // lower))}" if lower and lower > 0 else ""
-    least = f"at least {as_decimal(1000 * value // upper)}" if upper and upper > 0 else ""
-    return (" and ".join(filter(None, (most, least))) or "any number of") + " times the optimum"
+    high = f"at most {as_decimal(-(-1000 * value // lower))}" if lower and lower > 0 else ""
+    low = f"at least {as_decimal(1000 * value // upper)}" if upper and upper > 0 else ""
+    return (" and ".join(filter(None, (high, low))) or "any number of") + " times the optimum"
 
 
 def covered_by(scope: str) -> str:

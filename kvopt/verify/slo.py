@@ -49,7 +49,7 @@ def check_in_time(
     ceiling, best = claim["ceiling"], claim["best"]
     due = _due(certificate, problem)
     wider, _, words = relaxed(problem, claim.get("relaxations", ()))
-    if wider.block > 1 or wider.paths or wider.most is not None:
+    if wider.block > 1 or wider.paths or wider.max_active is not None:
         raise Invalid("slo: prices need tokens, shares of prefixes, and no limit")
     proved, misses = most_in_time(wider, claim["proof"], due, work)
     if ceiling < proved:
@@ -210,7 +210,7 @@ def _by_shared_rounds(
             dues.append((request.arrival + early, request.arrival + end))
             can.append(i)
     requests, fresh = [problem.requests[i] for i in can], tuple(done[i] for i in can)
-    some = replace(problem, requests=requests, fresh=fresh, weights=(), most=None)
+    some = replace(problem, requests=requests, fresh=fresh, weights=(), max_active=None)
     value = Attaining(some, clock, proof, dues, work).counted(work)
     return min(value, len(can)), len(due) - len(can)
 

@@ -55,7 +55,7 @@ class Literal:
         self.memory, self.requests = plain(instance)
         self.evaluation, self.budget = evaluation, budget
         states = States.of(instance)
-        firsts, self.most = states.firsts, states.most
+        firsts, self.most = states.firsts, states.together
         peaks = [prompt + output for _, prompt, output in self.requests]
         self.firsts = dict(zip(peaks, firsts, strict=True))
         # Each request by itself, or any that has the same peak.

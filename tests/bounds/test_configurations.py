@@ -100,7 +100,7 @@ class TestCopies:
                 assert found[first : first + o] == [(s + o - r, r) for r in range(o)]
             assert np.array_equal(np.sort(states.remaining)[::-1], states.remaining[states.order])
             together = [sorted(s + 1 for _, s, _ in requests)[:n] for n in range(len(requests) + 1)]
-            assert states.most == max(n for n, own in enumerate(together) if sum(own) <= memory)
+            assert states.together == max(n for n, own in enumerate(together) if sum(own) <= memory)
 
     def test_copies_are_counted_over_the_times_between_the_neighbours(self) -> None:
         closed = 0
@@ -304,7 +304,7 @@ class TestSmoothing:
             lost = (last + sum(r.output for r in instance)) / scale
             # It may know that fewer can be active together than the evaluation takes as known.
             assert hard >= found.total / scale - lost - 1e-9
-            if states.most == instance.memory // states.holds.min():
+            if states.together == instance.memory // states.holds.min():
                 assert hard == pytest.approx(found.total / scale, abs=lost + 1e-9)
                 equal += 1
         assert equal > 35

@@ -312,7 +312,7 @@ def all_below(instance: Instance, target: int) -> Iterator[tuple[int, ...]]:
             yield starts
 
 
-class TestRising:
+class TestDualAscent:
     @pytest.mark.slow
     def test_no_start_of_a_schedule_below_the_target_is_ruled_out(self) -> None:
         source = random.Random(1)

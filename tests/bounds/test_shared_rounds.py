@@ -135,7 +135,7 @@ def verified(instance: Instance, server: Server, scope: str, proof: SharedRounds
     problem = replace(
         problem_of(instance, clock=clock).arriving(arrivals_ns(instance)).within(scope),
         weights=weights if max(weights) > 1 else (),
-        most=instance.max_active,
+        max_active=instance.max_active,
     )
     assert not missing(problem, {"kind": "shared-rounds"})
     written = json.loads(json.dumps(to_builtins(proof)))

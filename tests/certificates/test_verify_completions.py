@@ -83,7 +83,7 @@ def bounded(problem: Problem, stage: Stage, cuts: list[int], target: int) -> int
         ]
         ends = [(k + o, s + o) for k, (_, s, o) in zip(starts, problem[1], strict=True)]
         lost = [
-            found.most[time]
+            found.largest[time]
             - sum(
                 found.price(time, peak, end - time)
                 for k, (end, peak) in zip(starts, ends, strict=True)
@@ -213,7 +213,7 @@ class TestSearch:
     def test_weights_and_a_limit_count_beside_the_search(self, more: int) -> None:
         problem = (3, ((0, 2, 1), (0, 2, 1), (1, 1, 2)))
         optimum = best(problem)
-        asked = replace(plainly(problem), weights=(1, 3, 1), most=1)
+        asked = replace(plainly(problem), weights=(1, 3, 1), max_active=1)
         proof = with_cuts([FREE], optimum + more, [9, 9])
         if more:
             with pytest.raises(Invalid, match="a schedule has a total latency"):

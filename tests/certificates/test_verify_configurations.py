@@ -123,7 +123,7 @@ MISTAKES = {
     "a start before does not count": ("sum(start < time for", "sum(start < time - 1 for"),
     "one of a peak is missing": ("< self.alike[peak]", "< self.alike[peak] - 1"),
     "what ends has less room": ("cost - room * state.price", "cost - (room - 1) * state.price"),
-    "one cut counts for less": ("most - self.below + 1", "most - self.below + 2"),
+    "one cut counts for less": ("limit - self.below + 1", "limit - self.below + 2"),
     "sets leave a token free": (
         "(many + 1) * left <= self.memory",
         "(many + 1) * left < self.memory",

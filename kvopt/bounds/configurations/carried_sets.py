@@ -36,7 +36,7 @@ class Requests(NamedTuple):
         Columns of requests, sorted by peak; ``kinds`` are the numbers of their peaks.
     peaks, copies, firsts
         Columns of peaks: tokens, number of requests, number of the first state.
-    memory, most
+    memory, together
         M, and how many requests can be active together.
     prices, largest
         As in `Evaluation`.
@@ -58,7 +58,7 @@ class Requests(NamedTuple):
     copies: Integers
     firsts: Integers
     memory: int
-    most: int
+    together: int
     prices: Integers
     largest: Integers
     begins: Integers
@@ -96,14 +96,14 @@ class Requests(NamedTuple):
             copies,
             firsts,
             states.memory,
-            states.most,
+            states.together,
             evaluation.prices,
             evaluation.largest,
             begins,
             ends,
             np.random.default_rng(0).integers(1, 2**63, size, dtype=np.uint64),
             np.empty((len(firsts), int(longest.max())), dtype=np.int64),
-            np.empty((states.most + 1, 4), dtype=np.int64),
+            np.empty((states.together + 1, 4), dtype=np.int64),
         )
 
 
@@ -149,12 +149,12 @@ def fill_possible_states(requests: Requests, now: int, budget: int, possible: In
 @compiled
 def fill_knapsack(possible: Integers, worth: Integers) -> None:
     """Fill in the largest value that later states can add, by members and tokens so far."""
-    most, memory = worth.shape[1] - 1, worth.shape[2] - 1
+    members, memory = worth.shape[1] - 1, worth.shape[2] - 1
     for at in range(len(possible) - 1, -1, -1):
         price, hold, left = possible[at, PRICE], possible[at, HOLD], possible[at, LEFT]
-        for many in range(most + 1):
+        for many in range(members + 1):
             copy_into(worth[at, many], worth[at + 1, many], memory + 1)
-        for many in range(most):
+        for many in range(members):
             for held in range(memory - hold - (many + 1) * left + 1):
                 value = price + worth[at + 1, many + 1, held + hold]
                 worth[at, many, held] = max(worth[at, many, held], value)
@@ -181,12 +181,12 @@ class Sets(NamedTuple):
     filled: Integers
 
     @classmethod
-    def of(cls, size: int, most: int) -> Sets:
+    def of(cls, size: int, together: int) -> Sets:
         """Return arrays for so many sets of so many members."""
         return cls(
             np.full(1 << (2 * size).bit_length(), _NONE, dtype=np.int32),
             np.zeros(size, dtype=np.uint64),
-            np.full((size + 1, most + 1), _NONE, dtype=np.int32),
+            np.full((size + 1, together + 1), _NONE, dtype=np.int32),
             np.zeros(size, dtype=np.int64),
             np.zeros(1, dtype=np.int64),
         )
@@ -201,13 +201,13 @@ class Sets(NamedTuple):
         self.slots[:] = _NONE
         self.filled[0] = 0
 
-    def drop_dearest(self, most: int) -> int:
+    def drop_dearest(self, limit: int) -> int:
         """Keep the cheapest sets, at most so many; return the least cost of the others.
 
         The hash table is invalid afterwards.
         """
         costs = self.costs[: self.number]
-        cut = int(np.partition(costs, most)[most])
+        cut = int(np.partition(costs, limit)[limit])
         which = np.flatnonzero(costs < cut)
         for part in (self.keys, self.members, self.costs):
             part[: len(which)] = part[which]
@@ -233,34 +233,34 @@ def add_configurations(
     cut: int,
     below: int,
     into: Sets,
-    most: int,
+    limit: int,
 ) -> bool:
     """Add all sets that cost less than the limit if the rest costs the cut; return whether all fit.
 
     Depth first by rounds left, descending: a member fits if it does at its completion.
     """
     width = requests.ends.shape[1]
-    stack = np.empty(requests.most + 1, dtype=np.int64)
-    members = np.empty(requests.most + 1, dtype=np.int32)
+    stack = np.empty(requests.together + 1, dtype=np.int64)
+    members = np.empty(requests.together + 1, dtype=np.int32)
     copies = requests.copies.copy()
     # A set of a smaller price has too much slack.
-    least = requests.largest[now] - (below - cut) + 1
+    lowest = requests.largest[now] - (below - cut) + 1
     at, many, held, value, count = 0, 0, 0, 0, 0
     while True:
-        if at < len(possible) and value + worth[at, many, held] >= least:
+        if at < len(possible) and value + worth[at, many, held] >= lowest:
             kind, hold, left = possible[at, KIND], possible[at, HOLD], possible[at, LEFT]
             fits = held + hold + (many + 1) * left <= requests.memory
-            if many < requests.most and copies[kind] > 0 and fits:
+            if many < requests.together and copies[kind] > 0 and fits:
                 stack[many] = at
                 members[many] = kind * width + now + left
                 copies[kind] -= 1
                 many, held, value = many + 1, held + hold, value + possible[at, PRICE]
             at += 1
             continue
-        if at == len(possible) and value >= least:
+        if at == len(possible) and value >= lowest:
             count += 1
             cost = requests.largest[now] - value + cut
-            if count > most or not _add_predecessors(
+            if count > limit or not _add_predecessors(
                 requests, now, members, many, cost, below, into
             ):
                 return False
@@ -288,8 +288,8 @@ def extend(
     Ending members are sorted by price, descending.
     """
     width = requests.ends.shape[1]
-    members = np.empty(requests.most + 1, dtype=np.int32)
-    stack = np.empty(requests.most + 1, dtype=np.int64)
+    members = np.empty(requests.together + 1, dtype=np.int32)
+    stack = np.empty(requests.together + 1, dtype=np.int64)
     for number in range(part[0], part[1]):
         many, held, cost = 0, 0, sets.costs[number] + requests.largest[now]
         while sets.members[number, many] != _NONE:
@@ -338,8 +338,8 @@ def _next_ending(
 ) -> int:
     """Return the next member that may end with a set, or the number of members if none does."""
     width, room = requests.ends.shape[1], requests.memory - held
-    while at < len(ending) and many < requests.most:
-        if cost - min(room, requests.most - many) * ending[at, PRICE] >= below:
+    while at < len(ending) and many < requests.together:
+        if cost - min(room, requests.together - many) * ending[at, PRICE] >= below:
             break  # even all copies of this one do not make the set cheap enough
         kind = ending[at, KIND]
         copies = requests.copies[kind]

@@ -66,56 +66,56 @@ class CostToGo:
         self.rise = 0
         self._budget, self._last = budget, len(evaluation.prices) - 1
         self._kept: dict[int, tuple[Integers, Integers, int]] = {}
-        self._most_sets = 0
+        self._max_sets = 0
         self._requests = Requests.of(states, evaluation, budget)
         self._kinds = np.unique(states.firsts, return_inverse=True)[1]
 
     @staticmethod
     def fits(states: States) -> bool:
         """Return whether one worker serves and tables for one time are small."""
-        cells = int(states.outputs.sum()) * (states.most + 1) * (states.memory + 1)
+        cells = int(states.outputs.sum()) * (states.together + 1) * (states.memory + 1)
         return states.workers == 1 and cells <= _MOST_CELLS
 
-    def fill(self, most_sets: int, window: int, limit: Budget) -> None:
+    def fill(self, max_sets: int, window: int, limit: Budget) -> None:
         """Go backwards through all times; `Stopped` leaves earlier tables valid.
 
         Parameters
         ----------
-        most_sets
+        max_sets
             Limit of the sets to keep at each time.
         window
             Sets are kept that cost less than so much more than the cheapest.
         limit
             When to stop.
         """
-        sets, others = (Sets.of(_ROOM * most_sets, self._requests.most) for _ in range(2))
+        sets, others = (Sets.of(_ROOM * max_sets, self._requests.together) for _ in range(2))
         kept: dict[int, tuple[Integers, Integers, int]] = {}
         # After the last time the rest of every set costs nothing.
-        cut, least, narrowed = 0, 0, float(window)
+        cut, lowest, narrowed = 0, 0, float(window)
         for now in range(self._last, 0, -1):
-            below = min(least + int(narrowed), self._budget + 1)
-            below = self._go_back(now, sets, cut, least, below, others, most_sets, limit)
-            if others.number > most_sets:
-                below = others.drop_dearest(most_sets)
-            narrowed = float(max(below - least, 1))
-            if 2 * others.number < most_sets:
+            below = min(lowest + int(narrowed), self._budget + 1)
+            below = self._go_back(now, sets, cut, lowest, below, others, max_sets, limit)
+            if others.number > max_sets:
+                below = others.drop_dearest(max_sets)
+            narrowed = float(max(below - lowest, 1))
+            if 2 * others.number < max_sets:
                 narrowed = min(_WIDER * narrowed, float(window))
             sets, others, cut = others, sets, below
             costs = sets.costs[: sets.number]
-            least = int(costs.min(initial=cut))
+            lowest = int(costs.min(initial=cut))
             kept[now - 1] = sets.keys[: sets.number].copy(), costs.copy(), cut
-        self._kept, self._most_sets = kept, most_sets
-        self.rise = max(self.rise, least)
+        self._kept, self._max_sets = kept, max_sets
+        self.rise = max(self.rise, lowest)
 
     def _go_back(
         self,
         now: int,
         sets: Sets,
         cut: int,
-        least: int,
+        lowest: int,
         below: int,
         into: Sets,
-        most_sets: int,
+        max_sets: int,
         limit: Budget,
     ) -> int:
         """Compute the carried sets of a time below a cost limit; return the limit used."""
@@ -129,12 +129,16 @@ class CostToGo:
             # All sets that are not kept cost the cut, and the slack of this time.
             if below > cut:
                 if worth is None:
-                    size = (len(possible) + 1, self._requests.most + 1, self._requests.memory + 1)
+                    size = (
+                        len(possible) + 1,
+                        self._requests.together + 1,
+                        self._requests.memory + 1,
+                    )
                     worth = np.zeros(size, dtype=np.int64)
                     fill_knapsack(possible, worth)
-                most = _MORE_POSSIBLE * most_sets
+                allowed = _MORE_POSSIBLE * max_sets
                 if not add_configurations(
-                    self._requests, now, possible, worth, cut, below, into, most
+                    self._requests, now, possible, worth, cut, below, into, allowed
                 ):
                     below = cut + (below - cut) // 4
                     continue
@@ -143,7 +147,7 @@ class CostToGo:
                     raise Stopped
                 part = (begin, min(begin + _PART, sets.number))
                 if not extend(self._requests, now, sets, part, ending, below, into):
-                    below = least + int(_NARROWER * (below - least))
+                    below = lowest + int(_NARROWER * (below - lowest))
                     break
             else:
                 return below
@@ -160,7 +164,9 @@ class CostToGo:
     def sets_within(self, memory: int) -> int:
         """Return about how many sets fit into so many bytes, with as many times as now."""
         kept = sum(keys.nbytes + costs.nbytes for keys, costs, _ in self._kept.values())
-        a_set = 2 * _ROOM * (4 * (self._requests.most + 1) + 24) + kept // max(1, self._most_sets)
+        a_set = 2 * _ROOM * (4 * (self._requests.together + 1) + 24) + kept // max(
+            1, self._max_sets
+        )
         return memory // a_set
 
     def after(self, now: int) -> CostToGoTable:

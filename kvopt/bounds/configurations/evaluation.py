@@ -71,9 +71,11 @@ def denominator_for(states: States, knots: Knots, prices: Floats) -> int:
     """
     longest = int(states.outputs.max())
     latest = knots.last + longest + int(states.arrivals.max())
-    most = (latest + float(prices.max(initial=0.0)) * longest) * (len(states.outputs) + knots.last)
-    most *= states.workers
-    return int(2 ** max(0, min(_FINEST, 58 - int(np.ceil(np.log2(most + 1))))))
+    largest = (latest + float(prices.max(initial=0.0)) * longest) * (
+        len(states.outputs) + knots.last
+    )
+    largest *= states.workers
+    return int(2 ** max(0, min(_FINEST, 58 - int(np.ceil(np.log2(largest + 1))))))
 
 
 def evaluate(
@@ -124,8 +126,8 @@ def _largest(states: States, knots: Knots, copies: Integers, prices: Integers) -
     """
     # The number of members is not limited to the requests that can be active together: the verifier
     # has no such limit, and the claim must not exceed the bound that it finds.
-    most = min(int(copies.sum(axis=1).max()), states.memory // int(states.holds.min()))
-    best = np.empty((most + 1, states.memory + 1), dtype=np.int64)
+    members = min(int(copies.sum(axis=1).max()), states.memory // int(states.holds.min()))
+    best = np.empty((members + 1, states.memory + 1), dtype=np.int64)
     sums = np.empty(len(knots), dtype=np.int64)
     fill_largest(states, prices, copies, best, sums)
     return _at_all_times(knots, states.workers * sums)
@@ -173,7 +175,7 @@ def _fill_costs(
                     paid[t + passed] += ((end - t) * low + (t - begin) * high) // (end - begin)
             paid[last + passed] += row[-1]
             passed += 1
-        arrival, output, place, least = (
+        arrival, output, place, lowest = (
             states.arrivals[i],
             outputs[i],
             i % len(starts),
@@ -183,6 +185,6 @@ def _fill_costs(
             if starts[place, k]:
                 cost = denominator * (max(k, arrival) + output - arrival) + paid[k + output]
                 costs[place, k] = cost
-                least = min(least, cost)
-        total += least
+                lowest = min(lowest, cost)
+        total += lowest
     return total

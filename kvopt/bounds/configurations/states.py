@@ -8,7 +8,7 @@ completion a request passes neighbouring numbers, in descending order.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import accumulate, pairwise
+from itertools import accumulate
 from typing import NamedTuple
 
 import numpy as np
@@ -34,7 +34,7 @@ class States(NamedTuple):
         h and r of each state.
     order
         States by r, descending: the order in which the dynamic program adds them.
-    most
+    together
         Requests that can be active together on one worker.
     workers
         Number of workers, each with a configuration of its own at each time.
@@ -48,7 +48,7 @@ class States(NamedTuple):
     holds: Integers
     remaining: Integers
     order: Integers
-    most: int
+    together: int
     workers: int = 1
 
     @classmethod
@@ -69,7 +69,7 @@ class States(NamedTuple):
             holds=holds,
             remaining=remaining,
             order=np.argsort(-remaining, kind="stable"),
-            most=most_together(instance),
+            together=most_together(instance),
             workers=instance.used_workers,
         )
 
@@ -130,12 +130,8 @@ class Knots:
 
     def weights(self) -> Floats:
         """Return the sum of each knot's weights over all times."""
-        gaps = [(a, b) for a, b in pairwise(self.times.tolist())]
-        weights = np.ones(len(self))
-        for k, (a, b) in enumerate(gaps):
-            weights[k] += (b - a - 1) / 2
-            weights[k + 1] += (b - a - 1) / 2
-        return weights
+        between = np.diff(self.times) - 1
+        return np.asarray(1 + (np.append(between, 0) + np.append(0, between)) / 2)
 
     def between(self) -> tuple[Integers, Floats]:
         """Return for each time 0 .. last the knot before it and its share of the way to the next.

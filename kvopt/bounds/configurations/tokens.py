@@ -42,9 +42,9 @@ class PricedTokens:
         longest, latest = max(r.output for r in instance), max(r.arrival for r in instance)
         dearest = instance.memory * max(numerators, default=0)
         # In whole rounds: the costs of all requests together, and of memory at all times.
-        most = Fraction((len(instance) * longest + last) * dearest, prices.denominator)
-        most += len(instance) * (last + latest + 2 * longest)
-        denominator = min(prices.denominator, int(_LARGEST_SUM / most))
+        largest = Fraction((len(instance) * longest + last) * dearest, prices.denominator)
+        largest += len(instance) * (last + latest + 2 * longest)
+        denominator = min(prices.denominator, int(_LARGEST_SUM / largest))
         if denominator < 1:
             raise TooLarge("prices of tokens, times the tokens, leave the range of integers")
         scaled = (price * denominator // prices.denominator for price in numerators)
