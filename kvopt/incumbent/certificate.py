@@ -8,7 +8,6 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from kvopt.incumbent.in_time import InTime
-from kvopt.incumbent.machine_time import MachineTime
 from kvopt.incumbent.proofs import CheckedBound
 from kvopt.problem.batch_time import NANOSECONDS
 from kvopt.problem.clocks import ROUNDS, Clock
@@ -60,6 +59,30 @@ class Optimum:
         """Total latency of the schedule, and the bound."""
         upper, lower = self.upper, self.lower
         return None if upper is None else upper.objective, None if lower is None else lower.value
+
+
+@dataclass(frozen=True, slots=True)
+class MachineTime:
+    """A lower bound on the time that all machines are on, and what proves it.
+
+    Parameters
+    ----------
+    value
+        The bound, in units of the clock.
+    every, misses
+        Length of the windows, and how many requests that arrive in each of them may miss, from the
+        window of the first arrival on.
+    lines
+        Positions of the lines of the batch-time model that count.
+    relaxations
+        Names of the steps to the wider problem that the proof is about.
+    """
+
+    value: int
+    every: int
+    misses: tuple[int, ...]
+    lines: tuple[int, ...] = ()
+    relaxations: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, repr=False)
