@@ -22,7 +22,7 @@ from kvopt.incumbent.proofs import SplitProof
 from kvopt.problem.instance import Instance
 from kvopt.problem.parts import split
 from kvopt.problem.requests import Request
-from kvopt.search.parts import Side
+from kvopt.search.reductions import Side
 from kvopt.simulate.policies.registry import policies
 from kvopt.timetable.schedule import Schedule
 
