@@ -24,7 +24,6 @@ from kvopt.problem.scopes import Scope
 from kvopt.problem.slo import Slo
 from kvopt.search import plan, stages
 from kvopt.search.engines import Bound, method_of
-from kvopt.search.restricted import bound_by_prices, bound_by_relaxation, has_prices
 
 _LP_KINDS = 10
 """Up to so many kinds of requests the method lagrangian ends with an LP: starts jump together."""
@@ -134,13 +133,15 @@ def bound(
         elif problem.is_restricted and chains(problem) != [()]:
             if method == "volume":
                 stages.offer_volume(search)
-            knows_prices = has_prices(search) and method == "lagrangian"
+            knows_prices = stages.has_prices(search) and method == "lagrangian"
             part = search.budget.part(0.5 if knows_prices else 1.0)
-            bound_by_relaxation(search, part, lambda inner: _in_parts(inner, work))
+            stages.bound_by_wider(
+                search, chains(problem)[0], lambda inner: _in_parts(inner, work), part
+            )
             if knows_prices:
-                bound_by_prices(search, search.budget)
+                stages.bound_by_prices(search, search.budget)
         elif problem.in_blocks and method not in _IN_BLOCKS:
-            stages.bound_tokens(search, lambda inner: _in_parts(inner, work))
+            stages.bound_by_wider(search, ("tokens",), lambda inner: _in_parts(inner, work))
         else:
             _in_parts(search, work)
     result = search.result(method)

@@ -21,7 +21,7 @@ from kvopt.heuristics.seconds.runs import offer_policies, search_runs
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.proofs import Proof, VolumeProof
 from kvopt.kernels.budget import Budget
-from kvopt.search import attaining, restricted, stages
+from kvopt.search import attaining, stages
 from kvopt.search.exact.runs import search_all
 from kvopt.search.meanwhile import solver_while_compiling
 from kvopt.search.reductions import OtherInstance, Work, reduced
@@ -161,7 +161,7 @@ def _is_relaxed(search: Search) -> bool:
 
 def _is_searched_by_beams(search: Search) -> bool:
     """Whether it shares prefixes among many; then shares of blocks that vary over time gain."""
-    is_shared = _is_restricted(search) and restricted.shares_prefixes(search)
+    is_shared = _is_restricted(search) and stages.shares_prefixes(search)
     return is_shared and len(search.instance) > _MAX_SOLVER_ONLY
 
 
@@ -243,13 +243,13 @@ BOUNDS = (
     PlanStage("bounds in seconds", _in_seconds, stages.bound_in_seconds, 0.3,
               ignores_time_limit=True),
     PlanStage("relaxation", _is_relaxed,
-              lambda s, t: restricted.bound_by_relaxation(s, t, bounding),
+              lambda s, t: stages.bound_by_wider(s, chains(s.problem)[0], bounding, t),
               # Prices of shared blocks are better than the relaxation, and take the time.
               lambda s: 0.05 if _is_searched_by_beams(s) else 0.3, ignores_time_limit=True),
-    PlanStage("prices of tokens", lambda s: _is_relaxed(s) and restricted.has_prices(s),
-              restricted.bound_by_prices, 0.3),
+    PlanStage("prices of tokens", lambda s: _is_relaxed(s) and stages.has_prices(s),
+              stages.bound_by_prices, 0.3),
     PlanStage("prices of shared blocks", _is_searched_by_beams,
-              restricted.bound_by_shared_prices, 0.3),
+              stages.bound_by_shared_prices, 0.3),
 )  # fmt: skip
 """Lower bounds; policies run after them."""
 
@@ -267,7 +267,7 @@ LAYERS = (
 """All schedules with pauses."""
 
 POLICIES = (
-    PlanStage("policies", _is_restricted, restricted.offer_policies,
+    PlanStage("policies", _is_restricted, stages.offer_policies,
               lambda s: 0.05 if _is_searched_by_beams(s) else 0.15,
               ignores_time_limit=True),
     PlanStage("policies", _in_seconds, offer_policies),
@@ -304,11 +304,11 @@ SEARCHES = (
     PlanStage("beams", lambda s: _is_for_beams(s) and _has_time(s) and s.found_by == "beams",
               stages.search_beams_in_seconds),
     PlanStage("routers", _knows_prefixes, search_runs),
-    PlanStage("beams", _is_searched_by_beams, restricted.improve_sharing,
+    PlanStage("beams", _is_searched_by_beams, stages.improve_sharing,
               lambda s: 0.3 if _has_few_pairs(s) else 1.0),
-    PlanStage("narrower", lambda s: _is_restricted(s) and restricted.is_wide(s),
-              lambda s, t: restricted.search_narrower(s, t, solving)),
-    PlanStage("proof by a solver", lambda s: _is_restricted(s) and not restricted.is_wide(s),
+    PlanStage("narrower", lambda s: _is_restricted(s) and stages.is_wide(s),
+              lambda s, t: stages.search_narrower(s, t, solving)),
+    PlanStage("proof by a solver", lambda s: _is_restricted(s) and not stages.is_wide(s),
               stages.prove),
 )  # fmt: skip
 """Better schedules, and proofs that no other one is better."""

@@ -23,14 +23,14 @@ from kvopt.problem.instance import Instance, refuse_blocks, refuse_extras
 from kvopt.problem.problem import Problem, as_problem
 from kvopt.problem.scopes import Scope
 from kvopt.problem.slo import Slo
-from kvopt.search import plan, restricted, stages
+from kvopt.search import plan, stages
 from kvopt.search.engines import engine_of
 from kvopt.simulate.policies.base import Policy
 from kvopt.simulate.running import GivenSchedule, given_schedule, run
 from kvopt.timetable.schedule import Schedule
 
-_OF_FLEETS = ("auto", "highs", "cpsat", "pyomo")
-"""Engines that support several workers."""
+_ENGINES_WITH_FIELDS = ("auto", "highs", "cpsat", "pyomo")
+"""Engines that support several workers, weights, limits and shared prefixes."""
 
 Engine = Callable[[Search], None]
 """Works on a search until it has a proof or must stop."""
@@ -161,7 +161,7 @@ def solve(
 def _refuse(problem: Problem, engine: str, has_prices: bool) -> None:
     """Refuse options that exclude each other."""
     if problem.instance.extras:
-        if engine not in restricted.ENGINES_THAT_KNOW:
+        if engine not in _ENGINES_WITH_FIELDS:
             refuse_extras(problem.instance.without_common_prefix(), f"the engine {engine}")
         if has_prices:
             refuse_extras(problem.instance, "a search that begins from prices")
@@ -175,9 +175,9 @@ def _refuse(problem: Problem, engine: str, has_prices: bool) -> None:
     if problem.has_pauses:
         if has_prices:
             raise InvalidInput(f"cannot be given with the scope {problem.scope}", field="prices")
-    elif problem.is_fleet and engine not in _OF_FLEETS:
+    elif problem.is_fleet and engine not in _ENGINES_WITH_FIELDS:
         engine_of(engine, problem.scope)
-        raise unknown_name(engine, _OF_FLEETS, "engine for several workers")
+        raise unknown_name(engine, _ENGINES_WITH_FIELDS, "engine for several workers")
 
 
 def _given(problem: Problem, start: GivenSchedule) -> Schedule:
@@ -220,8 +220,8 @@ def _work(driver: plan.Driver, search: Search, engine: str, work: Engine) -> Non
     is_restricted = problem.is_restricted and not driver.is_reduced
     if engine != "auto" and (is_restricted or problem.in_blocks):
         driver.run(plan.BOUNDS + plan.POLICIES, search.budget)
-        if is_restricted and restricted.is_wide(search):
-            restricted.search_narrower(
+        if is_restricted and stages.is_wide(search):
+            stages.search_narrower(
                 search, search.budget, lambda inner: _on(work, inner, inner.budget)
             )
             return
