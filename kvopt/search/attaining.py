@@ -19,7 +19,7 @@ from kvopt.kernels.budget import Budget
 from kvopt.problem.batch_time import BatchTime
 from kvopt.problem.scopes import Scope
 from kvopt.problem.slo import Levels
-from kvopt.search.exact.runs import AllRuns
+from kvopt.search.exact.all_runs import best_in_time
 from kvopt.simulate.running import run
 from kvopt.timetable.schedule import Schedule
 
@@ -78,10 +78,8 @@ def search_in_time(search: Search, budget: Budget) -> None:
     else:
         attaining = attaining_in_seconds(instance, model, spans, costs, **limits)
     if attaining is not None and not search.problem.is_fleet:
-        better = AllRuns(instance, model, spans).best(
-            attaining.count,
-            search.ceiling.value,
-            search.granted.over,
+        better = best_in_time(
+            instance, model, spans, attaining.count, search.ceiling.value, search.granted.over
         )
         attaining = better or attaining
     if attaining is not None and attaining.count >= 0:

@@ -11,10 +11,10 @@ from kvopt.problem.scopes import Scope
 
 ENGINES = {
     "auto": "kvopt.search.plan:auto",
-    "exact": "kvopt.search.exact.engine:run",
-    "highs": "kvopt.search.solvers.highs:run",
-    "cpsat": "kvopt.search.solvers.cpsat:run",
-    "pyomo": "kvopt.search.solvers.pyomo:run",
+    "exact": "kvopt.search.exact.exact_engine:run",
+    "highs": "kvopt.search.solvers.highs_engine:run",
+    "cpsat": "kvopt.search.solvers.cpsat_engine:run",
+    "pyomo": "kvopt.search.solvers.pyomo_engine:run",
 }
 """Functions of a `Search`; ``pyomo`` has a parameter ``solver`` too."""
 

@@ -22,7 +22,7 @@ from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.proofs import Proof, VolumeProof
 from kvopt.kernels.budget import Budget
 from kvopt.search import attaining, stages
-from kvopt.search.exact.runs import search_all
+from kvopt.search.exact.all_runs import search_all
 from kvopt.search.meanwhile import solver_while_compiling
 from kvopt.search.reductions import OtherInstance, Work, reduced
 from kvopt.search.stages import has_configurations

@@ -339,7 +339,7 @@ class Compiled:
         run_watched(search, self.name, partial(resolve_name(self.path), search, budget))
 
 
-search_tokens = Compiled("exact", "kvopt.search.exact.token_search:search_by_tokens")
+search_tokens = Compiled("exact", "kvopt.search.exact.exact_engine:search_by_tokens")
 """Search all schedules within the gap of prices of tokens."""
 improve = Compiled("local search", "kvopt.heuristics:improve")
 """Search for better schedules, on one worker or in a fleet."""

@@ -34,8 +34,9 @@ from kvopt.problem.clocks import Seconds
 from kvopt.problem.problem import Problem
 from kvopt.problem.scopes import Scope
 from kvopt.problem.slo import Levels
-from kvopt.search.exact import engine, forward
-from kvopt.search.exact.starts import best_below
+from kvopt.search.exact import exact_engine as engine
+from kvopt.search.exact import forward
+from kvopt.search.exact.tiny_optimum import best_below
 
 pytestmark = [pytest.mark.interpreted, pytest.mark.slow]
 

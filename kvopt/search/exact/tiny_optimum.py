@@ -1,4 +1,4 @@
-"""Exhaustive search for the best starts of a few requests on one worker, in rounds, below a target.
+"""The optimum of a few requests on one worker, in rounds, by exhaustive search in microseconds.
 
 At each round every waiting request starts or waits, in a fixed order, and a branch ends if its
 bound reaches the target.  Tiny cases take microseconds.
@@ -11,21 +11,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import count
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from kvopt.errors import Stopped
+from kvopt.errors import InvalidInput, Stopped, TooLarge
 from kvopt.incumbent.proofs import token_prices
 from kvopt.kernels.compiled import compiled
 from kvopt.kernels.copying import order_of
-from kvopt.problem.instance import Instance
+from kvopt.problem.instance import Instance, refuse_blocks, refuse_extras, refuse_fleet
+from kvopt.problem.problem import Problem, as_problem
 from kvopt.problem.requests import Request
+from kvopt.search.exact.paused_layers import search_layers
 
-_STEPS = 100_000
-"""Steps between two checks of the stop flag."""
-_MOST_TURNS = 60
-"""So many times these steps with pauses take a second or so; then labels are merged instead."""
+MAX_REQUESTS = 12
+"""Limit of the requests; beyond, a search takes more than milliseconds."""
 _TIME, _NEXT, _DEPTH, _SUM, _TARGET, _IS_FOUND, _LAST = range(7)
 """Entries of the state: the next round and request, the number of starts, the sum of the known
 completions, its limit, whether a schedule below the limit exists, and a time by which all requests
@@ -36,6 +37,58 @@ one, 0 for none; and without the tokens of all starts so far their remaining tok
 before these, and the volumes.  One array is passed, since each one passed costs time."""
 
 
+def tiny_optimum(
+    problem: Problem | Instance | str | Path,
+    *,
+    below: int | None = None,
+    should_stop: Callable[[], bool] = lambda: False,
+) -> int | None:
+    """Return the least total latency of up to twelve requests in rounds on one machine.
+
+    It tries all schedules, and stores no proof: for one use `kvopt.certify`.
+
+    Parameters
+    ----------
+    problem
+        The problem, an instance, or a file of one; with a scope of pauses requests may pause.
+    below
+        Return None if no schedule has less than this total latency, which is quicker to see.
+    should_stop
+        Asked now and then; when it returns true, `kvopt.Stopped` is raised.
+
+    Examples
+    --------
+    >>> from kvopt import Instance, Problem, Request, Scope, tiny_optimum
+    >>> instance = Instance(memory=10, requests=[Request(0, 0, 10), Request(6, 5, 1)])
+    >>> tiny_optimum(instance), tiny_optimum(instance, below=14)
+    (14, None)
+    >>> tiny_optimum(Problem(instance, scope=Scope.PAUSES))
+    12
+    """
+    settled = as_problem(problem)
+    instance, what = settled.instance, "tiny_optimum"
+    refuse_extras(instance, what)
+    refuse_blocks(instance, what)
+    refuse_fleet(instance, what)
+    if settled.in_seconds or settled.slo is not None:
+        raise InvalidInput("counts total latency in rounds", field=what)
+    if len(instance) > MAX_REQUESTS:
+        raise TooLarge(f"{what} is for {MAX_REQUESTS} requests at most, got {len(instance)}")
+    requests = [(r.arrival, r.prompt, r.output) for r in instance]
+    cutoff = _one_by_one(requests) + 1 if below is None else below
+    best = best_below(instance.memory, requests, cutoff, should_stop, pauses=settled.has_pauses)
+    return None if best is None else best[0]
+
+
+def _one_by_one(requests: list[tuple[int, int, int]]) -> int:
+    """Return the total latency of serving one request after another."""
+    now = total = 0
+    for arrival, _, output in sorted(requests):
+        now = max(now, arrival) + output
+        total += now - arrival
+    return total
+
+
 def best_below(
     memory: int,
     requests: Sequence[tuple[int, int, int]],
@@ -43,10 +96,14 @@ def best_below(
     should_stop: Callable[[], bool] = lambda: False,
     *,
     pauses: bool = False,
+    steps: int = 100_000,
+    turns: int = 60,
 ) -> tuple[int, list[int]] | None:
     """Return the least total latency below a target and its starts, or None.
 
     Requests are arrival, prompt and output.  With ``pauses`` starts are those of the last tokens.
+    Between two calls of ``should_stop`` are so many steps; with pauses labels are merged instead
+    after so many turns of steps, by default a second or so.
 
     Raises
     ------
@@ -76,11 +133,11 @@ def best_below(
     stack = np.zeros((2, tokens if pauses else number), dtype=np.int64)
     held = np.zeros(2 * last, dtype=np.int64)
     for turn in count(1):  # the arrays have the whole state
-        if _search(memory, state, rows, stack, held, pauses, _STEPS):
+        if _search(memory, state, rows, stack, held, pauses, steps):
             break
         if should_stop():
             raise Stopped
-        if pauses and turn == _MOST_TURNS:
+        if pauses and turn == turns:
             return _by_layers(memory, requests, target, should_stop)
     if not state[_IS_FOUND]:
         return None
@@ -95,8 +152,6 @@ def _by_layers(
     should_stop: Callable[[], bool],
 ) -> tuple[int, list[int]] | None:
     """Return the result with pauses by `search_layers`."""
-    from kvopt.search.exact.paused_layers import search_layers
-
     instance = Instance(memory, [Request(*kind) for kind in requests])
     searched = search_layers(instance, token_prices((), 1), target, should_stop)
     if searched is None:

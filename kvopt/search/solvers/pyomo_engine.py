@@ -21,7 +21,7 @@ from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.interrupts import run_in_thread
 from kvopt.kernels.dependencies import DEFAULT_SOLVER, require_solver
 from kvopt.problem.instance_files import instance_to_json
-from kvopt.search.solvers.highs import offer_bound, refuse_large_numbers
+from kvopt.search.solvers.highs_engine import offer_bound, refuse_large_numbers
 from kvopt.timetable.schedule import Schedule
 
 _BYTES = 600

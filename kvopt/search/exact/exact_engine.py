@@ -3,6 +3,10 @@
 After every stage of the bound a beam search forward in time looks for good schedules.  Then a
 search that keeps all labels follows, if it fits into memory and time.  Until it fits, further
 stages raise the bound and remove more starts.
+
+In a cache of thousands of tokens, tables of all sets of requests are too large, and so are prices
+of states.  For some dozens of requests the gap of prices of tokens can be searched: by a beam for
+schedules, exhaustively for a better bound.
 """
 
 from __future__ import annotations
@@ -14,12 +18,17 @@ from contextlib import suppress
 from kvopt.bounds.configurations.bound import rising_bounds
 from kvopt.bounds.configurations.forward_search import MOST_REQUESTS
 from kvopt.bounds.configurations.size import is_quick
-from kvopt.errors import Stopped
+from kvopt.bounds.configurations.tokens import PricedTokens
+from kvopt.bounds.lagrangian import offer_lagrangian_bound
+from kvopt.bounds.lp import QUICK_COLUMNS, offer_lp_bound
+from kvopt.errors import Stopped, TooLarge
 from kvopt.heuristics import improve
 from kvopt.heuristics.list_schedules import offer_list_schedules
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.interrupts import run_in_thread
-from kvopt.incumbent.shares import CLIMB_BEFORE_SEARCH, LOCAL_SEARCH_BESIDE
+from kvopt.incumbent.proofs import PriceProof, prices_of
+from kvopt.incumbent.shares import CLIMB_BEFORE_SEARCH, CLIMB_OF_TOKENS, LOCAL_SEARCH_BESIDE
+from kvopt.kernels.budget import Budget
 from kvopt.kernels.clock import wall_time
 from kvopt.search.exact.forward import (
     FIRST_WIDTH,
@@ -32,12 +41,11 @@ from kvopt.search.exact.forward import (
     has_many,
     label_limit,
 )
-from kvopt.search.exact.token_search import search_by_tokens
 
-_FACTOR = 3
+_GROWTH = 3
 """Factor of beam width and label limit from one stage to the next."""
-_AID_LEAST = 20.0
-"""Least seconds of local search parallel to forward searches."""
+_MIN_LOCAL_SEARCH = 20.0
+"""Shortest local search parallel to forward searches, in seconds."""
 _FIRST_LABELS = 1000
 """Labels in a round of the first search for a better bound."""
 _HORIZON = 5
@@ -59,31 +67,33 @@ def run(search: Search) -> None:
 def _run(search: Search) -> None:
     assert search.schedule is not None
     is_priced = is_quick(search.instance, search.schedule.makespan)
+    # Where forward searches may prove the optimum, local search beside them ends soon.
     budget = search.budget
     if is_priced and len(search.instance) <= MOST_REQUESTS:
-        budget = budget.part(most=max(LOCAL_SEARCH_BESIDE * budget.left, _AID_LEAST))
+        budget = budget.part(most=max(LOCAL_SEARCH_BESIDE * budget.left, _MIN_LOCAL_SEARCH))
     errors: list[Exception] = []
 
-    def aid() -> None:
+    def improve_beside() -> None:
         try:
             with search.surviving("local search"):
                 improve(search, budget)
         except Exception as error:  # raised in the watching thread
             errors.append(error)
 
-    helper = threading.Thread(target=aid, name="kvopt-solver", daemon=True)
+    # A daemon: a search that is left behind must not keep the process from its end.
+    beside = threading.Thread(target=improve_beside, name="kvopt-solver", daemon=True)
     if has_many(search):
-        helper.start()
+        beside.start()
     with search.surviving(NAME), suppress(Stopped):
         if is_priced:
             _bound_and_search(search)
         else:
             search_by_tokens(search, search.budget)
-    if helper.ident is not None:
-        helper.join()
+    if beside.ident is not None:
+        beside.join()
     if errors:
         raise errors[0]
-    if helper.ident is None or budget.left < math.inf:
+    if beside.ident is None or budget.left < math.inf:
         improve(search, search.budget)
 
 
@@ -99,9 +109,10 @@ def _bound_and_search(search: Search) -> None:
         for rising, evaluation in bounds:
             if count > MOST_REQUESTS:
                 continue
+            # Schedules first: better ones make the exhaustive search shorter.
             forward = Forward(search, rising, evaluation)
             forward.search_with_beam(width, _HORIZON if many else 0)
-            width = min(_FACTOR * width, WIDTH)
+            width = min(_GROWTH * width, WIDTH)
             # Half of the time at most: a better bound makes the next search shorter.
             since = wall_time()
             if count <= search.limits.params.exact_searchable and 2.0 * searching <= since - began:
@@ -109,7 +120,8 @@ def _bound_and_search(search: Search) -> None:
                 if forward.raises(labels) or forward.excludes_all(label_limit(search), part):
                     optimum = search.schedule.objective
                 searching += wall_time() - since
-            labels = min(_FACTOR * labels, RISING_LABELS)
+            labels = min(_GROWTH * labels, RISING_LABELS)
+        # Prices rise no more: all remaining time is for the gap.
         if forward and not optimum:
             if forward.finishes(WIDTH):
                 optimum = search.schedule.objective
@@ -120,3 +132,28 @@ def _bound_and_search(search: Search) -> None:
             search.offer_claimed(optimum, NAME)
     if optimum is None and not search.budget.over():
         search.note(f"{NAME}: ended before all better schedules were ruled out")
+
+
+def search_by_tokens(search: Search, budget: Budget) -> None:
+    """Raise the bound by searches below higher and higher targets, and run beams in between."""
+    assert search.schedule is not None
+    prices = _prices(search, budget.part(CLIMB_OF_TOKENS))
+    if prices is None or search.budget.over() or search.instance.workers > 1:
+        return
+    priced = PricedTokens(search.instance, prices, search.schedule.makespan)
+    forward = Forward(search, priced, priced.evaluate(), budget)
+    with suppress(Stopped):
+        forward.search_with_beam(FIRST_WIDTH, 0)
+        if not (forward.raises(RISING_LABELS) or forward.finishes(FIRST_WIDTH)):
+            return
+        search.offer_claimed(search.schedule.objective, NAME)
+
+
+def _prices(search: Search, budget: Budget) -> PriceProof | None:
+    """Return the prices that prove the bound; if it has another proof, find some."""
+    if (prices := prices_of(search.proof)) is not None:
+        return prices
+    with suppress(TooLarge):
+        return offer_lp_bound(search, QUICK_COLUMNS)
+    offer_lagrangian_bound(search, budget)
+    return prices_of(search.proof)
