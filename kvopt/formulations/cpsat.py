@@ -23,7 +23,7 @@ peak, their private tokens and once each node that one of them uses and that is 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -77,7 +77,6 @@ def pair_model(
     windows: Windows,
     *,
     order_identical: bool = True,
-    workers: Sequence[Sequence[int]] | None = None,
     should_stop: Callable[[], bool] = lambda: False,
 ) -> PairModel:
     """Build the model; its objective is total latency.
@@ -91,14 +90,10 @@ def pair_model(
     order_identical
         Whether requests of one shape are in standard form; without loss unless some of them have
         fixed starts.
-    workers
-        Allowed workers of each request; by default all, with equal choices only once.
     should_stop
         Asked while pairs are added; `Stopped` is raised when it turns true.
     """
-    if workers is None:
-        workers = workers_allowed(instance)
-    build = _Builder(instance, windows, workers, should_stop)
+    build = _Builder(instance, windows, should_stop)
     build.pair_relations()
     build.memory_at_completions()
     build.active_at_completions()
@@ -113,11 +108,7 @@ class _Builder:
     """The constraint families, one method each."""
 
     def __init__(
-        self,
-        instance: Instance,
-        windows: Windows,
-        workers: Sequence[Sequence[int]],
-        should_stop: Callable[[], bool],
+        self, instance: Instance, windows: Windows, should_stop: Callable[[], bool]
     ) -> None:
         self.instance, self.windows, self.should_stop = instance, windows, should_stop
         self.forest, self.private = instance.forest, instance.forest.private
@@ -131,11 +122,11 @@ class _Builder:
         self.active: dict[tuple[int, int], Any] = {}
         self.at: list[dict[int, Any]] = [{} for _ in instance]
         if instance.workers > 1:
-            self.choose_workers(workers)
+            self.choose_workers()
 
-    def choose_workers(self, allowed: Sequence[Sequence[int]]) -> None:
-        """Each request is on one worker."""
-        for i, choices in enumerate(allowed):
+    def choose_workers(self) -> None:
+        """Each request is on one worker; of equal workers only as many as differ count."""
+        for i, choices in enumerate(workers_allowed(self.instance)):
             self.at[i] = {w: self.model.new_bool_var(f"at_{i}_{w}") for w in choices}
             self.model.add_exactly_one(self.at[i].values())
 
@@ -244,9 +235,9 @@ class _Builder:
             self.model.new_fixed_size_interval_var(start, request.output, f"life_{i}")
             for i, (start, request) in enumerate(zip(self.starts, self.instance, strict=True))
         ]
-        least = [prompt + 1 for prompt in self.private]
+        demands = [prompt + 1 for prompt in self.private]
         memory = self.instance.memory * self.instance.workers
-        self.model.add_cumulative(intervals, least, memory)
+        self.model.add_cumulative(intervals, demands, memory)
 
     def one_shape_in_order(self) -> None:
         """Requests of one shape have the places that the standard form gives them.

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, overload
 
@@ -45,8 +45,6 @@ _MORE_COLUMNS = (
 )
 _EXTRA_COLUMNS = ("weight", "prefix")
 """Columns of a DataFrame."""
-
-_FIELDS = [field.name for field in fields(Request)]
 
 DEEPEST_NOTES = 100
 """Limit of the levels of notes, so that they can also be written and compared."""
@@ -476,11 +474,6 @@ def refuse_extras(instance: Instance, what: str, known: Collection[str] = ()) ->
             raise InvalidInput(f"is not known by {what}", field=field, request=first)
 
 
-def refuse_prefixes(instance: Instance, what: str) -> None:
-    """Refuse shared prefixes for code that supports the other extras only."""
-    refuse_extras(instance, what, ("weight", "max_active"))
-
-
 def refuse_fleet(instance: Instance, what: str) -> None:
     """Refuse an instance of several workers for code that supports one."""
     if instance.workers > 1:
@@ -514,16 +507,14 @@ def _named(requests: Iterable[Request]) -> Iterator[Request]:
         if not isinstance(request, Request):
             reason = f"must hold Request objects, got {shown(request)}"
             raise InvalidInput(reason, field="requests", request=f"at position {position}")
-        yield request if request.id is not None else _called(request, f"r{position}")
-
-
-def _called(request: Request, name: str) -> Request:
-    """Return a request with another id, without checking anything again."""
-    renamed = object.__new__(Request)
-    for field in _FIELDS:
-        object.__setattr__(renamed, field, getattr(request, field))
-    object.__setattr__(renamed, "id", name)
-    return renamed
+        if request.id is not None:
+            yield request
+            continue
+        renamed = object.__new__(Request)  # nothing is checked again
+        for field in Request.__slots__:
+            object.__setattr__(renamed, field, getattr(request, field))
+        object.__setattr__(renamed, "id", f"r{position}")
+        yield renamed
 
 
 def _deeper_than(value: object, levels: int) -> bool:

@@ -31,7 +31,7 @@ _SERVERS = (
     ("vllm-fcfs:", 0.9),
 )
 """Servers, in scopes with their pauses and pieces, and parts of the pace that a round lasts."""
-_MOST_RUNNING = 512
+_MAX_RUNNING = 512
 """Limit of the requests that run on such a server."""
 _SEARCHED = "search for service levels"
 """Name of its schedules in results."""
@@ -56,7 +56,14 @@ def search_in_time(search: Search, budget: Budget) -> None:
     others = budget.part(SCHEDULERS_IN_TIME)
     for number, (policy, router) in enumerate(_schedulers(search)):
         with suppress(Stopped):
-            schedule = _scheduled(search, policy, router, others if number else budget)
+            schedule = run(
+                search.instance,
+                policy,
+                router=router,
+                clock=search.clock,
+                slo=search.problem.slo,
+                should_stop=(others if number else budget).over,
+            )
             behind = "" if router == "central" else f" behind {router}"
             search.offer(schedule, f"policy {policy}{behind}")
         if search.most_attained == search.ceiling.value:
@@ -83,7 +90,13 @@ def search_in_time(search: Search, budget: Budget) -> None:
         )
         attaining = better or attaining
     if attaining is not None and attaining.count >= 0:
-        search.offer(_schedule(search, attaining), _SEARCHED)
+        resumed: list[dict[int, int]] = [{} for _ in range(instance.workers)]
+        for number, time, worker in attaining.resumed:
+            resumed[worker][number] = time
+        starts, workers = attaining.starts, attaining.workers
+        search.offer(
+            Schedule(instance, starts, workers, clock=search.clock, resumed=resumed), _SEARCHED
+        )
 
 
 def _schedulers(search: Search) -> Iterator[tuple[str, str]]:
@@ -93,7 +106,7 @@ def _schedulers(search: Search) -> Iterator[tuple[str, str]]:
         router = "least-requests" if fleet else "central"
         for name, part in _SERVERS:
             if (budget := _tokens_a_round(search, model, part)) >= 1:
-                limits = f"budget={budget},max_seqs={min(budget, _MOST_RUNNING)}"
+                limits = f"budget={budget},max_seqs={min(budget, _MAX_RUNNING)}"
                 yield f"{name}{limits}", router
     yield from _SCHEDULERS if fleet else _SCHEDULERS[:1]
 
@@ -108,24 +121,6 @@ def _tokens_a_round(search: Search, model: BatchTime, part: float) -> int:
     limit = part * min(paces, default=0.0)
     fits = [(limit - line.round_ns) // line.token_ns for line in model.lines if line.token_ns]
     return int(min(fits, default=0))
-
-
-def _scheduled(search: Search, policy: str, router: str, budget: Budget) -> Schedule:
-    """Return the run of a scheduler that may know service levels."""
-    problem = search.problem
-    instance, slo = problem.instance, problem.slo
-    return run(
-        instance, policy, router=router, clock=search.clock, slo=slo, should_stop=budget.over
-    )
-
-
-def _schedule(search: Search, attaining: Attaining) -> Schedule:
-    resumed: list[dict[int, int]] = [{} for _ in range(search.instance.workers)]
-    for number, time, worker in attaining.resumed:
-        resumed[worker][number] = time
-    return Schedule(
-        search.instance, attaining.starts, attaining.workers, clock=search.clock, resumed=resumed
-    )
 
 
 def _levels(search: Search) -> Levels:
