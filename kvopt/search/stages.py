@@ -36,7 +36,7 @@ from kvopt.search.meanwhile import prover
 from kvopt.simulate.running import run
 from kvopt.timetable.eager import eager_schedule
 
-_LEAST_GAIN, _LEAST_GAIN_OF_SLOTS = 0.0002, 0.0005
+_MIN_GAIN, _MIN_GAIN_OF_SLOTS = 0.0002, 0.0005
 """Share of the bound that a climb of prices must gain while its time doubles, to continue."""
 
 _PRICED_REQUESTS = 80
@@ -126,7 +126,7 @@ def offer_eager(search: Search, _: Budget | None = None) -> None:
 # ---- bounds -----------------------------------------------------------------------------------
 
 
-def climb(search: Search, budget: Budget) -> None:
+def climb(search: Search, budget: Budget, min_gain: float = _MIN_GAIN) -> None:
     """Climb with prices towards the LP bound of the scope, for blocks with prices of whole blocks.
 
     If they have only a share of the time, they end once they gain little.
@@ -134,7 +134,7 @@ def climb(search: Search, budget: Budget) -> None:
     from kvopt.bounds.lagrangian import offer_lagrangian_bound
 
     problem = search.problem
-    gain = _LEAST_GAIN if budget.ends_before(search.granted) and not problem.in_blocks else 0.0
+    gain = min_gain if budget.ends_before(search.granted) and not problem.in_blocks else 0.0
     run_watched(
         search,
         "lagrangian",
@@ -150,7 +150,7 @@ def climb_slots(search: Search, budget: Budget) -> bool:
     from kvopt.bounds.slots import offer_slot_bound
 
     gains: list[bool] = []
-    gain = _LEAST_GAIN_OF_SLOTS if budget.ends_before(search.granted) else 0.0
+    gain = _MIN_GAIN_OF_SLOTS if budget.ends_before(search.granted) else 0.0
     run_watched(search, "slots", lambda: gains.append(offer_slot_bound(search, budget, gain)))
     return any(gains)
 

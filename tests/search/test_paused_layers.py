@@ -15,10 +15,8 @@ from kvopt import generate
 from kvopt.bounds.prices import price_value
 from kvopt.errors import TooLarge
 from kvopt.incumbent.proofs import token_prices
-from kvopt.search.exact import paused_groups as groups
 from kvopt.search.exact import paused_layers as layers
-from kvopt.search.exact.paused_groups import fill, groups_of
-from kvopt.search.exact.paused_layers import search_layers
+from kvopt.search.exact.paused_layers import fill, groups_of, search_layers
 
 
 def go_on() -> bool:
@@ -93,13 +91,10 @@ def test_groups_prove_no_less_than_single_requests_and_no_more_than_the_optimum(
         assert value <= brute_force.optimum(*plain(instance), scope="pauses") * unit
 
 
-def test_every_request_is_in_one_group(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_request_is_in_one_group() -> None:
     instance = instance_of(9, [(0, 1, 3), (0, 0, 9), (2, 4, 5), (0, 2, 1), (1, 0, 2)])
     assert [g.members for g in groups_of(instance, 20)] == [(1, 2, 0), (3, 4)]
-    monkeypatch.setattr(groups, "_MOST_ENTRIES", 21 * 60)
-    assert [g.members for g in groups_of(instance, 20)] == [(1, 2), (0, 3, 4)]
-    monkeypatch.setattr(groups, "_MOST_ENTRIES", 21 * 10)
-    assert [g.members for g in groups_of(instance, 20)] == [(1,), (2,), (0, 3), (4,)]
-    monkeypatch.setattr(groups, "_MOST_ENTRIES", 21 * 9)
+    assert [g.members for g in groups_of(instance, 20, 21 * 60)] == [(1, 2), (0, 3, 4)]
+    assert [g.members for g in groups_of(instance, 20, 21 * 10)] == [(1,), (2,), (0, 3), (4,)]
     with pytest.raises(TooLarge, match="a table of 10 tokens and 21 rounds"):
-        groups_of(instance, 20)
+        groups_of(instance, 20, 21 * 9)

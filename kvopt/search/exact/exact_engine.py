@@ -38,7 +38,6 @@ from kvopt.search.exact.forward import (
     WIDEST_WIDTH,
     WIDTH,
     Forward,
-    has_many,
     label_limit,
 )
 
@@ -52,19 +51,28 @@ _HORIZON = 5
 """Rounds of the look-ahead of beam searches for many requests."""
 
 
-def run(search: Search) -> None:
+def run(search: Search, few_requests: int = 20) -> None:
     """Bound, remove starts and search until a proof is found, then look for schedules.
 
     Presolve is the removal of starts.
+
+    Parameters
+    ----------
+    search
+        The search.
+    few_requests
+        Requests up to which local search, look-ahead and completion bounds cost more than they
+        save.
     """
+    many = len(search.instance) > few_requests
     if search.schedule is None:
         offer_list_schedules(search)
     search.engine = NAME
     # Compilation and compiled loops ignore signals: this thread watches for them.
-    run_in_thread(search, lambda: _run(search))
+    run_in_thread(search, lambda: _run(search, many))
 
 
-def _run(search: Search) -> None:
+def _run(search: Search, many: bool) -> None:
     assert search.schedule is not None
     is_priced = is_quick(search.instance, search.schedule.makespan)
     # Where forward searches may prove the optimum, local search beside them ends soon.
@@ -82,11 +90,11 @@ def _run(search: Search) -> None:
 
     # A daemon: a search that is left behind must not keep the process from its end.
     beside = threading.Thread(target=improve_beside, name="kvopt-solver", daemon=True)
-    if has_many(search):
+    if many:
         beside.start()
     with search.surviving(NAME), suppress(Stopped):
         if is_priced:
-            _bound_and_search(search)
+            _bound_and_search(search, many)
         else:
             search_by_tokens(search, search.budget)
     if beside.ident is not None:
@@ -97,9 +105,9 @@ def _run(search: Search) -> None:
         improve(search, search.budget)
 
 
-def _bound_and_search(search: Search) -> None:
+def _bound_and_search(search: Search, many: bool) -> None:
     assert search.schedule is not None
-    count, many = len(search.instance), has_many(search)
+    count = len(search.instance)
     width, labels, forward, optimum = FIRST_WIDTH, _FIRST_LABELS, None, None
     patience = CLIMB_BEFORE_SEARCH if count <= MOST_REQUESTS else 1.0
     began, searching = wall_time(), 0.0
@@ -117,7 +125,9 @@ def _bound_and_search(search: Search) -> None:
             since = wall_time()
             if count <= search.limits.params.exact_searchable and 2.0 * searching <= since - began:
                 part = search.budget.part(0.5, 2.0 * (since - began))
-                if forward.raises(labels) or forward.excludes_all(label_limit(search), part):
+                if forward.raises(labels) or forward.excludes_all(
+                    label_limit(search), part, many=many
+                ):
                     optimum = search.schedule.objective
                 searching += wall_time() - since
             labels = min(_GROWTH * labels, RISING_LABELS)
