@@ -248,6 +248,7 @@ class Search:
         """
 
         def hear(_: object) -> None:
+            self.engine = inner.engine
             if "schedules" in takes and inner.best is not None:
                 self.offer(_moved(inner.best, self.instance), inner.found_by or inner.engine)
             if "bounds" in takes and (bound := inner.checked) is not None:
@@ -269,7 +270,7 @@ class Search:
             self.take_notes(inner)
 
     def take_notes(self, other: Search) -> None:
-        """Take the notes of a search of a part."""
+        """Move the notes, times and stages of a search of a part here."""
         with self._lock:
             self.faults += [fault for fault in other.faults if fault not in self.faults]
         self._count_stages(other.stages.values())
@@ -277,6 +278,7 @@ class Search:
             self.note(note)
         for phase, seconds in other._spent.items():
             self.count_time(phase, seconds)
+        other.stages, other._spent = {}, dict.fromkeys(other._spent, 0.0)
 
     @contextmanager
     def counting(self, stage: str) -> Iterator[None]:

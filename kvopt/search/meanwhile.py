@@ -27,10 +27,9 @@ def solver_while_compiling(search: Search, ready_after: float = 1.0) -> Iterator
     """Let a solver work in parallel once the block has to wait for the compiler.
 
     Both offer to one incumbent.  Of few requests it may prove the optimum; of more it ends once the
-    engines of the block can work, after ``ready_after`` seconds without a wait for the compiler.  Its
-    claims do not count if the bound has to be checkable: they
-    would end the search without such a bound.  They are about starts in rounds, without pauses, and
-    count tokens.
+    engines of the block can work, after ``ready_after`` seconds without a wait for the compiler.
+    Its claims do not count if the bound has to be checkable: they would end the search without such
+    a bound.  They are about starts in rounds, without pauses, and count tokens.
     """
     if not search.problem.is_starts:
         yield

@@ -12,9 +12,9 @@ time.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import groupby, islice
 
 from kvopt.bounds.prices import bound_by
@@ -116,7 +116,7 @@ class OtherInstance:
 
 
 class Divided:
-    """A search, and the results of each part of its instance.
+    """A search, and one that collects the results of each part of its instance.
 
     Known prices are evaluated again, part by part.
 
@@ -131,9 +131,23 @@ class Divided:
     name = "parts between idle gaps"
 
     def __init__(self, search: Search, parts: Sequence[Part], prices: Proof | None = None) -> None:
+        self._search, self._parts, self._due = search, parts, 0.0
+        volumes = (volume_bound(part.instance) for part in parts)
+        self._volumes = [CheckedBound(value, "volume", _PLAIN) for value in volumes]
+        self._searches: dict[int, Search] = {}
+        """Without parts of one request, whose optimum is its start on arrival."""
         prices_of = _prices_of_parts(prices)
-        self._search, self._due = search, 0.0
-        self._sides = [Side(part, search, prices_of.get(part.begin)) for part in parts]
+        for place, part in enumerate(parts):
+            if len(part.members) > 1:
+                self._searches[place] = inner = search.inside(
+                    part.instance, observer=partial(self._hear, place)
+                )
+                # A single method that was requested is not told of other bounds.
+                if search.checked is not None:
+                    inner.offer_bound(self._volumes[place])
+                if part.begin in prices_of:
+                    prices_here, threads = prices_of[part.begin], search.limits.threads
+                    inner.offer_bound(bound_by(part.instance, prices_here, threads))
 
     def work(self, work: Work, budget: Budget | None = None) -> None:
         """Let some work be done on its open parts, one after the other.
@@ -141,165 +155,120 @@ class Divided:
         Small parts come first.  Parts that ran out of time are repeated while much time remains.
         """
         search, within = self._search, budget or self._search.budget
-        for side in self._sides:
-            side.follow(search)
-        open_sides = self._open()
+        self._follow()
+        open_parts = self._open()
         try:
-            while open_sides and not search.budget.over():
-                limit, remaining = within.left, sum(len(s.part.members) for s in open_sides)
-                for side in open_sides:
-                    count = len(side.part.members)
-                    self._work_on(side, work, within.part(count / remaining))
+            while open_parts and not search.budget.over():
+                limit, ran_out = within.left, set[int]()
+                remaining = sum(len(self._parts[place].members) for place in open_parts)
+                for place in open_parts:
+                    count = len(self._parts[place].members)
+                    part = within.part(count / remaining)
+                    self._work_on(place, work, part)
+                    if not part.left:
+                        ran_out.add(place)
                     remaining -= count
                     if search.budget.over():
                         break
-                open_sides = [side for side in self._open() if side.ran_out]
+                open_parts = [place for place in self._open() if place in ran_out]
                 if within.left < _ROUND_SHARE * limit:
                     break
         finally:
             self._tell()
-        if open_sides and not search.proved and budget is None:
+        if open_parts and not search.proved and budget is None:
             search.granted.expire()
 
-    def _open(self) -> list[Side]:
+    def _open(self) -> list[int]:
         """Return the parts without a proof, ordered so that later ones get the remaining time."""
-        sides = [side for side in self._sides if not side.is_proved]
-        return sorted(sides, key=lambda side: len(side.part.members))
-
-    def _work_on(self, side: Side, work: Work, budget: Budget) -> None:
-        whole = self._search
-        search = whole.inside(
-            side.part.instance,
-            budget,
-            observer=lambda progress: self._hear(side, search, progress),
+        places = (
+            place
+            for place, inner in self._searches.items()
+            if inner.objective is None or inner.objective > self._claimed(place)[0]
         )
-        try:
-            side.tell(search)
-            if not search.budget.over():
-                with search.surviving():
-                    work(search, search.budget)
-        finally:
-            side.learn(search)
-            side.ran_out = not budget.left
-            whole.take_notes(search)
+        return sorted(places, key=lambda place: len(self._parts[place].members))
 
-    def _hear(self, side: Side, search: Search, progress: Progress) -> None:
-        """Take the new result of a part; report to the whole at intervals."""
-        self._search.engine = progress.engine
-        side.learn(search)
+    def _follow(self) -> None:
+        """Offer the starts of the whole to each part.
+
+        They may reach into later parts, which may not fit other starts of those.
+        """
+        if (schedule := self._search.schedule) is not None:
+            for place, inner in self._searches.items():
+                part = self._parts[place]
+                starts = part.without_late_idling(part.starts_of(schedule.starts))
+                workers = tuple(schedule.workers[i] for i in part.members)
+                inner.offer_starts(starts, self._search.found_by or "", workers)
+
+    def _work_on(self, place: int, work: Work, budget: Budget) -> None:
+        inner = self._searches[place]
+        inner.engine = self._search.engine
+        try:
+            inner.work_inside(
+                inner.instance,
+                lambda part: None if part.budget.over() else work(part, part.budget),
+                budget,
+                takes=("schedules", "bounds", "claims"),
+                known=True,
+            )
+        finally:
+            self._search.take_notes(inner)
+
+    def _hear(self, place: int, progress: Progress) -> None:
+        """Drop late idling of a new schedule; report to the whole at intervals."""
+        inner, self._search.engine = self._searches[place], progress.engine
+        if (schedule := inner.schedule) is not None:
+            starts = self._parts[place].without_late_idling(schedule.starts)
+            if starts != tuple(schedule.starts):
+                inner.offer_starts(starts, inner.found_by or "", schedule.workers)
         if wall_time() >= self._due:
             began = wall_time()
             self._tell()
             self._due = wall_time() + _PAUSE * (wall_time() - began)
 
+    def _checked(self, place: int) -> CheckedBound:
+        inner = self._searches.get(place)
+        return (inner and inner.checked) or self._volumes[place]
+
+    def _claimed(self, place: int) -> tuple[int, str]:
+        """Return the best bound of a part, perhaps a claim, and what it is by."""
+        inner, volume = self._searches.get(place), self._volumes[place]
+        if inner is None or inner.lower_bound is None:
+            return volume.value, volume.bounded_by
+        return inner.lower_bound, inner.bounded_by or inner.engine
+
     def _tell(self) -> None:
         """Offer the sums of both sides to the whole."""
-        search, sides = self._search, self._sides
-        # An abandoned search may still improve a bound between two reads.
-        checked = [side.checked for side in sides]
+        search, places = self._search, range(len(self._parts))
+        checked, claimed = [*map(self._checked, places)], [*map(self._claimed, places)]
         proofs = tuple(self._proofs(checked))
         search.offer_checked(
             sum(bound.value for bound in checked),
             _named(bound.bounded_by for bound in checked),
-            _PLAIN if [one.proof for one in proofs] == [_PLAIN] else SplitProof(proofs),
+            _PLAIN if [part.proof for part in proofs] == [_PLAIN] else SplitProof(proofs),
         )
-        search.offer_claimed(
-            sum(side.claimed for side in sides), _named(side.claimed_by for side in sides)
-        )
+        search.offer_claimed(sum(value for value, _ in claimed), _named(by for _, by in claimed))
         starts, workers = [0] * len(search.instance), [0] * len(search.instance)
-        for side in sides:
-            if side.starts is None:
+        names = list[str]()
+        for place, part in enumerate(self._parts):
+            inner = self._searches.get(place)
+            if inner is not None and inner.schedule is None:
                 return
-            rows = zip(side.part.members, side.starts, side.workers, strict=True)
-            for i, start, worker in rows:
-                starts[i], workers[i] = side.part.begin + start, worker
-        search.offer_starts(starts, _named(side.found_by for side in sides), workers)
+            schedule = inner and inner.schedule
+            names.append((inner and inner.found_by) or "start on arrival")
+            for k, i in enumerate(part.members):
+                starts[i] = part.begin + (schedule.starts[k] if schedule else 0)
+                workers[i] = schedule.workers[k] if schedule else 0
+        search.offer_starts(starts, _named(names), workers)
 
     def _proofs(self, checked: Iterable[CheckedBound]) -> Iterator[PartProof]:
         """Yield the proofs of all parts; neighbours by plain volumes are joined."""
-        begins = (side.part.begin for side in self._sides)
+        begins = (part.begin for part in self._parts)
         rows = zip(begins, (bound.proof for bound in checked), strict=True)
         for plain, group in groupby(rows, lambda row: row[1] == _PLAIN):
             for begin, proof in islice(group, 1) if plain else group:
                 whole = SplitProof | SharesProof | SharedRoundsProof
                 assert not isinstance(proof, whole), "a part has rounds"
                 yield PartProof(begin, proof)
-
-
-class Side:
-    """Results of a part: starts on its own clock, and bounds."""
-
-    def __init__(self, part: Part, whole: Search, prices: PriceProof | None) -> None:
-        self.part = part
-        self.starts: Sequence[int] | None = (0,) if len(part.members) == 1 else None
-        self.workers: Sequence[int] = (0,) * len(part.members)
-        self.found_by = "start on arrival"
-        self.checked = CheckedBound(volume_bound(part.instance), "volume", _PLAIN)
-        if prices is not None:
-            priced = bound_by(part.instance, prices, whole.limits.threads)
-            self.checked = max(self.checked, priced, key=lambda bound: bound.value)
-        self.claimed, self.claimed_by = self.checked.value, self.checked.bounded_by
-        self._wants_volume = whole.checked is not None
-        """Whether earlier results count, or only those of the engine."""
-        self.ran_out = False
-        """Whether its share of the time ended a search."""
-
-    @property
-    def value(self) -> float:
-        """Total latency of the starts, infinite without any."""
-        if self.starts is None:
-            return math.inf
-        return sum(self.starts) + sum(r.output - r.arrival for r in self.part.instance)
-
-    @property
-    def is_proved(self) -> bool:
-        """Whether the starts meet the bound."""
-        return self.value == self.claimed
-
-    def follow(self, whole: Search) -> None:
-        """Take the starts of the whole if they are better for this part.
-
-        They may reach into later parts, which may not fit other starts of those.
-        """
-        if whole.schedule is None:
-            return
-        before, earlier = self.starts, self.value
-        starts = self.part.starts_of(whole.schedule.starts)
-        self.starts = self.part.without_late_idling(starts)
-        if self.value < earlier:
-            self.workers = tuple(whole.schedule.workers[i] for i in self.part.members)
-            self.found_by = whole.found_by or self.found_by
-        else:
-            self.starts = before
-
-    def tell(self, search: Search) -> None:
-        """Offer the known results to a search of the part."""
-        if self.starts is not None:
-            search.offer_starts(self.starts, self.found_by, self.workers)
-        if self._wants_volume:
-            search.offer_bound(self.checked)
-
-    def learn(self, search: Search) -> None:
-        """Take better results of a search of the part.
-
-        An abandoned search may still report while the next one runs.
-        """
-        if search.schedule is not None and search.schedule.objective < self.value:
-            self.starts = self.part.without_late_idling(search.schedule.starts)
-            self.workers = search.schedule.workers
-            self.found_by = search.found_by or self.found_by
-        bound = search.checked
-        if bound is not None and not self._wants_volume:  # a single method was requested
-            self.claimed, self.claimed_by = bound.value, bound.bounded_by
-            self.checked, self._wants_volume = bound, True
-        elif bound is not None and bound.value > self.checked.value:
-            self.checked = bound
-        claims = [(self.claimed, self.claimed_by), (search.lower_bound, search.bounded_by)]
-        self.claimed, self.claimed_by = self.checked.value, self.checked.bounded_by
-        for claimed, by in claims:
-            # In the meantime a checked schedule refuted a claim.
-            if claimed is not None and by is not None and self.claimed < claimed <= self.value:
-                self.claimed, self.claimed_by = claimed, by
 
 
 def _prices_of_parts(proof: Proof | None) -> dict[int, PriceProof]:

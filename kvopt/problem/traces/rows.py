@@ -52,7 +52,7 @@ class Unread(NamedTuple):
     reason: str
 
 
-Found = tuple[int, Row | Unread]
+Line = tuple[int, Row | Unread]
 """A line number and the content of the line."""
 
 
@@ -132,7 +132,7 @@ def csv_rows(path: Path) -> Iterator[tuple[int, list[str]]]:
             yield table.line_num, cells
 
 
-def from_rows(rows: Iterator[tuple[int, list[str]]], columns: Columns) -> Iterator[Found]:
+def from_rows(rows: Iterator[tuple[int, list[str]]], columns: Columns) -> Iterator[Line]:
     """Yield the entries of the rows of a CSV file, from its header on."""
     header = header_of(rows)
     for name in sorted(columns.header):
@@ -147,7 +147,7 @@ def header_of(rows: Iterator[tuple[int, list[str]]]) -> list[str]:
     return [name.strip() for name in header]
 
 
-def read_json_lines(path: Path, columns: Columns) -> Iterator[Found]:
+def read_json_lines(path: Path, columns: Columns) -> Iterator[Line]:
     """Yield the lines of a file that has a JSON object on each."""
     with readable(path) as file:
         for number, line in enumerate(file, 1):
