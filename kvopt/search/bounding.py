@@ -19,7 +19,7 @@ from kvopt.incumbent.result import BoundResult
 from kvopt.kernels.budget import Budget
 from kvopt.problem.clocks import ROUNDS, Clock
 from kvopt.problem.instance import Instance
-from kvopt.problem.problem import Problem, as_problem
+from kvopt.problem.problem import Source, as_problem
 from kvopt.problem.scopes import Scope
 from kvopt.problem.slo import Slo
 from kvopt.search import plan, stages
@@ -79,7 +79,7 @@ def configuration(search: Search) -> None:
 
 
 def bound(
-    instance: Problem | Instance | str | Path,
+    instance: Source,
     method: str = "auto",
     *,
     scope: Scope | str | None = None,

@@ -8,22 +8,17 @@ from collections.abc import Iterable
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from functools import partial
 from itertools import islice
-from pathlib import Path
 from typing import Any
 
 from kvopt.errors import InvalidInput, shown
 from kvopt.incumbent.limits import available_threads
 from kvopt.incumbent.result import SolveResult
-from kvopt.problem.instance import Instance
-from kvopt.problem.problem import Problem
+from kvopt.problem.problem import Source
 from kvopt.search.solving import solve
-
-Given = Problem | Instance | str | Path
-"""An argument of `solve`."""
 
 
 def solve_many(
-    instances: Iterable[Given],
+    instances: Iterable[Source],
     engine: str = "auto",
     *,
     jobs: int | None = None,
@@ -96,7 +91,7 @@ def solve_many(
     return results
 
 
-def _solved(engine: str, options: Any, instance: Given) -> SolveResult:
+def _solved(engine: str, options: Any, instance: Source) -> SolveResult:
     return solve(instance, engine, **options)
 
 

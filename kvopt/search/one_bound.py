@@ -1,14 +1,16 @@
-"""One lower bound of one problem, by one method: the functions of `kvopt.bounds`."""
+"""One lower bound of one problem, by one method: the functions of `kvopt.bounds`.
+
+Each takes a problem in rounds, an instance, or the file of one.  Its budget is in seconds, None for
+as long as it takes; if that does not suffice, the bound is that of the volumes.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 
 from kvopt.errors import InvalidInput
 from kvopt.incumbent.proofs import PriceProof, Proof, prices_of
-from kvopt.problem.instance import Instance
-from kvopt.problem.problem import Problem, as_problem
+from kvopt.problem.problem import Source, as_problem
 from kvopt.search.bounding import bound
 
 
@@ -31,7 +33,7 @@ class Bound:
     prices: PriceProof | None
 
 
-def _bounded(source: Problem | Instance | str | Path, method: str, budget: float | None) -> Bound:
+def _bounded(source: Source, method: str, budget: float | None) -> Bound:
     """Return the bound of a method, or that of the volumes if the budget ends before it."""
     problem = as_problem(source)
     limit = {} if budget is None else {"time_limit": budget}
@@ -42,13 +44,8 @@ def _bounded(source: Problem | Instance | str | Path, method: str, budget: float
     return Bound(checked.value, checked.proof, prices_of(checked.proof))
 
 
-def volume_bound(problem: Problem | Instance | str | Path) -> Bound:
+def volume_bound(problem: Source) -> Bound:
     """Bound by volumes of tokens over time, and by staircases of one after another; takes no time.
-
-    Parameters
-    ----------
-    problem
-        The problem in rounds, an instance, or a file of one.
 
     Examples
     --------
@@ -60,7 +57,7 @@ def volume_bound(problem: Problem | Instance | str | Path) -> Bound:
     return _bounded(problem, "volume", None)
 
 
-def lp_bound(problem: Problem | Instance | str | Path, budget: float | None = None) -> Bound:
+def lp_bound(problem: Source, budget: float | None = None) -> Bound:
     """Bound by the linear program over starts; its duals are the prices.
 
     Parameters
@@ -69,7 +66,7 @@ def lp_bound(problem: Problem | Instance | str | Path, budget: float | None = No
         The problem in rounds, an instance, or a file of one.
     budget
         Seconds, None for as long as it takes.  If they do not suffice, the bound is that of the
-        volumes, and so for the other functions here.
+        volumes.  So for the other functions here.
 
     Examples
     --------
@@ -81,17 +78,10 @@ def lp_bound(problem: Problem | Instance | str | Path, budget: float | None = No
     return _bounded(problem, "lp", budget)
 
 
-def lagrangian_bound(
-    problem: Problem | Instance | str | Path, budget: float | None = None
-) -> Bound:
+def lagrangian_bound(problem: Source, budget: float | None = None) -> Bound:
     """Bound by prices of tokens over time, which an ascent improves towards the LP bound.
 
-    Parameters
-    ----------
-    problem
-        The problem in rounds, an instance, or a file of one; pauses and blocks are covered.
-    budget
-        Seconds, as for `lp_bound`.
+    Pauses and blocks are covered.
 
     Examples
     --------
@@ -104,15 +94,8 @@ def lagrangian_bound(
     return _bounded(problem, "lagrangian", budget)
 
 
-def slot_bound(problem: Problem | Instance | str | Path, budget: float | None = None) -> Bound:
+def slot_bound(problem: Source, budget: float | None = None) -> Bound:
     """Bound by prices of tokens and of slots: places for large requests in the cache.
-
-    Parameters
-    ----------
-    problem
-        The problem in rounds, an instance, or a file of one.
-    budget
-        Seconds, as for `lp_bound`.
 
     Examples
     --------
@@ -125,17 +108,8 @@ def slot_bound(problem: Problem | Instance | str | Path, budget: float | None = 
     return _bounded(problem, "slots", budget)
 
 
-def configuration_bound(
-    problem: Problem | Instance | str | Path, budget: float | None = None
-) -> Bound:
+def configuration_bound(problem: Source, budget: float | None = None) -> Bound:
     """Bound by prices of the states of the cache: the strongest one, for few requests at a time.
-
-    Parameters
-    ----------
-    problem
-        The problem in rounds, an instance, or a file of one.
-    budget
-        Seconds, as for `lp_bound`.
 
     Examples
     --------
@@ -148,7 +122,7 @@ def configuration_bound(
     return _bounded(problem, "configuration", budget)
 
 
-def seconds_bound(problem: Problem | str | Path, budget: float | None = None) -> Bound:
+def seconds_bound(problem: Source, budget: float | None = None) -> Bound:
     """Bound in seconds: by shares of the machine that requests take from each other.
 
     Parameters

@@ -19,8 +19,8 @@ from kvopt.kernels.budget import Budget
 from kvopt.kernels.dependencies import DEFAULT_SOLVER, load_cp_model, require_solver
 from kvopt.problem.batch_time import BatchTime
 from kvopt.problem.clocks import Clock
-from kvopt.problem.instance import Instance, refuse_blocks, refuse_extras
-from kvopt.problem.problem import Problem, as_problem
+from kvopt.problem.instance import refuse_blocks, refuse_extras
+from kvopt.problem.problem import Problem, Source, as_problem
 from kvopt.problem.scopes import Scope
 from kvopt.problem.slo import Slo
 from kvopt.search import plan, stages
@@ -56,7 +56,7 @@ class SolveOptions(LimitOptions, total=False):
 
 
 def solve(
-    instance: Problem | Instance | str | Path,
+    instance: Source,
     engine: str = "auto",
     *,
     clock: Clock | str | None = None,

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import count
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,7 +20,7 @@ from kvopt.incumbent.proofs import token_prices
 from kvopt.kernels.compiled import compiled
 from kvopt.kernels.copying import order_of
 from kvopt.problem.instance import Instance, refuse_blocks, refuse_extras, refuse_fleet
-from kvopt.problem.problem import Problem, as_problem
+from kvopt.problem.problem import Source, as_problem
 from kvopt.problem.requests import Request
 from kvopt.search.exact.paused_layers import search_layers
 
@@ -38,7 +37,7 @@ before these, and the volumes.  One array is passed, since each one passed costs
 
 
 def tiny_optimum(
-    problem: Problem | Instance | str | Path,
+    problem: Source,
     *,
     below: int | None = None,
     should_stop: Callable[[], bool] = lambda: False,
