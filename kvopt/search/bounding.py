@@ -23,7 +23,7 @@ from kvopt.problem.problem import Source, as_problem
 from kvopt.problem.scopes import Scope
 from kvopt.problem.slo import Slo
 from kvopt.search import plan, stages
-from kvopt.search.engines import Bound, method_of
+from kvopt.search.engines import Engine, method_of
 
 _LP_KINDS = 10
 """Up to so many kinds of requests the method lagrangian ends with an LP: starts jump together."""
@@ -162,7 +162,7 @@ def bound(
     )
 
 
-def _in_parts(search: Search, work: Bound) -> None:
+def _in_parts(search: Search, work: Engine) -> None:
     """Bound each part between idle gaps, if tokens are counted one by one."""
     if not len(search.instance):
         plan.offer_nothing(search)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from functools import partial
 from itertools import islice
@@ -60,8 +60,8 @@ def solve_many(
     for name in ("observer", "stop"):
         if options.get(name) is not None:
             raise InvalidInput("is a function, which no process can be handed", field=name)
-    more: Any = {"threads": 1, **options}
-    work = partial(_solved, engine, more)
+    options = {"engine": engine, "threads": 1, **options}
+    work: Callable[[Source], SolveResult] = partial(solve, **options)
     results: list[SolveResult | None] = [None] * len(problems)
     if jobs == 1 or len(problems) < 2:
         for place, one in enumerate(problems):
@@ -89,10 +89,6 @@ def solve_many(
             for future, place in running.items():
                 results[place] = _result_of(future)
     return results
-
-
-def _solved(engine: str, options: Any, instance: Source) -> SolveResult:
-    return solve(instance, engine, **options)
 
 
 def _result_of(future: Future[SolveResult]) -> SolveResult | None:
