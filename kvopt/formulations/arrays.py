@@ -199,7 +199,7 @@ def joined(*parts: object) -> str:
 def numbered(shapes: Iterable[tuple[int, int]]) -> tuple[Integers, ...]:
     """Return the numbers of columns, block by block of these shapes."""
     shapes = [*shapes]
-    firsts = accumulate((one * other for one, other in shapes), initial=0)
+    firsts = accumulate((rows * width for rows, width in shapes), initial=0)
     return tuple(
         np.arange(first, first + shape[0] * shape[1]).reshape(shape)
         for first, shape in zip(firsts, shapes, strict=False)

@@ -235,7 +235,7 @@ class Search:
         budget: Budget | None = None,
         *,
         takes: Collection[str],
-        known: bool = False,
+        warm_start: bool = False,
         more: int = 0,
         relaxations: tuple[str, ...] = (),
     ) -> None:
@@ -243,8 +243,8 @@ class Search:
 
         It takes its ``schedules`` with the same starts, its ``bounds`` with their proofs, plus
         ``more``, and its ``claims``, as the arguments tell; ``relaxations`` lead to that problem.
-        The other search begins from the
-        schedules of this one, and from its bound if bounds and claims are those of this problem.
+        With a warm start the other search begins from the schedules of this one, and from its bound
+        if bounds and claims are those of this problem.
         """
 
         def hear(_: object) -> None:
@@ -258,10 +258,10 @@ class Search:
                 self.offer_claimed(inner.lower_bound + more, inner.bounded_by or inner.engine)
 
         inner = self.inside(problem, budget, observer=hear)
-        for candidate in (self.best, self.schedule) if known else ():
+        for candidate in (self.best, self.schedule) if warm_start else ():
             if candidate is not None:
                 inner.offer(_moved(candidate, inner.instance), self.found_by or inner.engine)
-        if known and self.checked is not None and {"bounds", "claims"} <= {*takes}:
+        if warm_start and self.checked is not None and {"bounds", "claims"} <= {*takes}:
             inner.offer_bound(self.checked)
         try:
             with inner.surviving():

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from kvopt.show.plots.timeline import Timeline
 
 
-MOST_WORKERS = 10_000
+MAX_WORKERS = 10_000
 """Limit of the workers of a fleet: results have a list entry for each."""
 
 _LEVELS = ("ttft", "tpot", "e2e")
@@ -108,8 +108,8 @@ class Instance(Summarised):
             fields["max_active"] = checked_integer(self.max_active, "max_active", 1)
         if self.block_tokens is not None:
             fields["block_tokens"] = checked_integer(self.block_tokens, "block_tokens", 1)
-        if self.workers > MOST_WORKERS:
-            reason = f"must be at most {MOST_WORKERS:,}, got {self.workers:,}"
+        if self.workers > MAX_WORKERS:
+            reason = f"must be at most {MAX_WORKERS:,}, got {self.workers:,}"
             raise InvalidInput(reason, field="workers")
         self._check_labels()
         if self.round_ms is not None:
@@ -465,10 +465,10 @@ def refuse_blocks(instance: Instance, what: str) -> None:
         raise InvalidInput(reason, field="block_size")
 
 
-def refuse_extras(instance: Instance, what: str, known: Collection[str] = ()) -> None:
+def refuse_extras(instance: Instance, what: str, supported: Collection[str] = ()) -> None:
     """Refuse weights, a limit or shared prefixes for code that supports none of these."""
     for field in instance.extras:
-        if field not in known:
+        if field not in supported:
             ids = (r.id for r in instance if getattr(r, field, 1) not in (1, None, ()))
             first = next(map(repr, ids), None)
             raise InvalidInput(f"is not known by {what}", field=field, request=first)

@@ -47,7 +47,7 @@ _REQUEST_NEWER = ("priority", *_LEVELS, _OLD_NAME, "weight", "prefix")
 _ENDS = ("lower", "upper")
 _INTEGER = re.compile(r"-?[0-9]+", re.ASCII)
 
-_MOST_DIGITS = 4000
+_MAX_DIGITS = 4000
 """Limit of the digits of a number in a cell; Python reads 4300."""
 
 
@@ -223,7 +223,7 @@ def _integer_from_cell(cell: str, field: str) -> int:
         raise InvalidInput("is missing", field=field)
     if not _INTEGER.fullmatch(text):
         raise InvalidInput(f"must be an integer, got {shown(text)}", field=field)
-    if len(text) > _MOST_DIGITS:
+    if len(text) > _MAX_DIGITS:
         limit = "at least 0" if text[0] == "-" else "at most 2^53 - 1"
         raise InvalidInput(f"must be {limit}, got {len(text.lstrip('-'))} digits", field=field)
     return int(text)

@@ -159,10 +159,8 @@ class Levels(NamedTuple):
         return sum(
             first is not None
             and end is not None
-            and (first - a <= most_first and end - first <= rest and end - a <= total)
-            for a, first, end, most_first, rest, total in zip(
-                arrivals, firsts, ends, *self, strict=True
-            )
+            and (first - a <= limit and end - first <= rest and end - a <= total)
+            for a, first, end, limit, rest, total in zip(arrivals, firsts, ends, *self, strict=True)
         )
 
 

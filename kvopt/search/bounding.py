@@ -27,7 +27,7 @@ from kvopt.search.engines import Engine, method_of
 
 _LP_KINDS = 10
 """Up to so many kinds of requests the method lagrangian ends with an LP: starts jump together."""
-_LEAST_GAIN = 0.002
+_MIN_GAIN = 0.002
 """Share of the bound that two stages of the method configuration must add without a limit."""
 _IN_BLOCKS = ("volume", "lagrangian", "auto")
 """Methods that support blocks; others bound the tokens of all blocks."""
@@ -74,8 +74,8 @@ def configuration(search: Search) -> None:
     A search for the optimum proves more than the last stages, in less time.
     """
     stages.offer_lists(search)
-    least_gain = _LEAST_GAIN if search.budget.left == math.inf else 0.0
-    stages.climb_states(search, search.budget, least_gain=least_gain)
+    min_gain = _MIN_GAIN if search.budget.left == math.inf else 0.0
+    stages.climb_states(search, search.budget, min_gain=min_gain)
 
 
 def bound(

@@ -64,8 +64,8 @@ def solve_many(
     work: Callable[[Source], SolveResult] = partial(solve, **options)
     results: list[SolveResult | None] = [None] * len(problems)
     if jobs == 1 or len(problems) < 2:
-        for place, one in enumerate(problems):
-            results[place] = result = work(one)
+        for place, source in enumerate(problems):
+            results[place] = result = work(source)
             _tell(result, place, len(problems), display)
             if result.signal_number is not None:
                 break
@@ -76,8 +76,8 @@ def solve_many(
         try:
             while True:
                 # As many as processes: tasks that have not begun can be dropped.
-                for place, one in islice(left, jobs - len(running)):
-                    running[pool.submit(work, one)] = place
+                for place, source in islice(left, jobs - len(running)):
+                    running[pool.submit(work, source)] = place
                 if not running:
                     return results
                 for future in wait(running, return_when=FIRST_COMPLETED).done:

@@ -74,7 +74,7 @@ def _prove(search: Search, is_over: threading.Event, ready_after: float) -> None
         work,
         search.budget.part(until=has_to_end),
         takes=["schedules"] if search.checkable else ["schedules", "claims"],
-        known=True,
+        warm_start=True,
     )
 
 

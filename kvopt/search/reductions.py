@@ -110,7 +110,7 @@ class OtherInstance:
             lambda inner: work(inner, inner.budget),
             budget,
             takes=("schedules", "bounds", "claims"),
-            known=True,
+            warm_start=True,
             relaxations=self._relaxations,
         )
 
@@ -208,7 +208,7 @@ class Divided:
                 lambda part: None if part.budget.over() else work(part, part.budget),
                 budget,
                 takes=("schedules", "bounds", "claims"),
-                known=True,
+                warm_start=True,
             )
         finally:
             self._search.take_notes(inner)

@@ -156,7 +156,7 @@ def climb_slots(search: Search, budget: Budget) -> bool:
 
 
 def climb_states(
-    search: Search, budget: Budget, *, few_knots: bool = False, least_gain: float = 0.0
+    search: Search, budget: Budget, *, few_knots: bool = False, min_gain: float = 0.0
 ) -> None:
     """Climb with prices of states towards the configuration bound."""
     from kvopt.bounds.configurations.bound import offer_configuration_bound
@@ -164,9 +164,7 @@ def climb_states(
     run_watched(
         search,
         "configuration",
-        lambda: offer_configuration_bound(
-            search, budget, few_knots=few_knots, least_gain=least_gain
-        ),
+        lambda: offer_configuration_bound(search, budget, few_knots=few_knots, least_gain=min_gain),
     )
 
 

@@ -159,13 +159,13 @@ def is_checked(shape: ModelShape, gpu: Gpu) -> bool:
 
 def expected_error(shape: ModelShape, gpu: Gpu) -> str:
     """Return the known errors of the times, as half a sentence."""
-    most = f"93 rounds of 100 came to {_ratio(MOSTLY)} times the measured time of their operators"
+    others = f"93 rounds of 100 came to {_ratio(MOSTLY)} times the measured time of their operators"
     if is_checked(shape, gpu):
-        return f"{most}, all of them to {_ratio(EXTREMES)}"
+        return f"{others}, all of them to {_ratio(EXTREMES)}"
     few = "; small batches read few experts and take less" if shape.is_mixture else ""
     if shape.bytes == 1:
         few += "; arithmetic is counted at the speed of 16 bits, in 8 it takes up to half as long"
-    return f"compared with no measured round (without experts, on A100 and H100, {most}){few}"
+    return f"compared with no measured round (without experts, on A100 and H100, {others}){few}"
 
 
 def _ratio(limits: tuple[float, float]) -> str:

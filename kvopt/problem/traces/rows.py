@@ -240,16 +240,16 @@ def _duration(text: str, unit: int) -> int | None:
 def _prefix(fields: Mapping[str | None, Any], columns: Columns, prompt: int) -> Iterator[Block]:
     """Yield the ids of the whole blocks of a prompt, which others may share."""
     ids = fields.get(columns.blocks)
-    most, common = prompt // columns.block_tokens, 0
+    whole, common = prompt // columns.block_tokens, 0
     if isinstance(ids, list) and all(type(block) in (int, str) for block in ids):
-        yield from ids[:most]
+        yield from ids[:whole]
     if name := str(fields.get(columns.system) or "").strip():
         tokens = _count(str(fields.get(columns.system_tokens))) or 0
-        common = min(most, tokens // columns.block_tokens)
+        common = min(whole, tokens // columns.block_tokens)
         yield from (f"system {name}, {place}" for place in range(common))
     if session := str(fields.get(columns.session) or "").strip():
         head = f"{session} of {name}" if name else session
-        yield from (f"session {head}, {place}" for place in range(common, most))
+        yield from (f"session {head}, {place}" for place in range(common, whole))
 
 
 def _count(text: str) -> int | None:

@@ -264,7 +264,7 @@ def search_all(search: Search, _: Budget) -> None:
     for bits in range(1 if instance.workers > 1 else everything, everything + 1):
         members = [i for i in range(count) if bits >> i & 1]
         runs = Runs(instance.of_one_worker(members), search.clock.batch_time)
-        node, value, is_complete = runs.best(_least_latency(runs), upper, is_over)
+        node, value, is_complete = runs.best(_latency_goal(runs), upper, is_over)
         if node is not None:
             optima[bits] = value, node
         if not is_complete:
@@ -308,7 +308,7 @@ def _best_partition(
     return best((1 << len(instance)) - 1, instance.workers)
 
 
-def _least_latency(runs: Runs) -> Goal:
+def _latency_goal(runs: Runs) -> Goal:
     """Return the goal of least latency; each request costs its latency."""
     arrivals, alone = runs.arrivals, cache(runs.alone)
 

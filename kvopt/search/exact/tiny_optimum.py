@@ -26,7 +26,7 @@ from kvopt.search.exact.paused_layers import search_layers
 
 MAX_REQUESTS = 12
 """Limit of the requests; beyond, a search takes more than milliseconds."""
-_TIME, _NEXT, _DEPTH, _SUM, _TARGET, _IS_FOUND, _LAST = range(7)
+_TIME, _NEXT, _DEPTH, _SUM, _TARGET, _HAS_SCHEDULE, _LAST = range(7)
 """Entries of the state: the next round and request, the number of starts, the sum of the known
 completions, its limit, whether a schedule below the limit exists, and a time by which all requests
 complete without idle rounds."""
@@ -138,7 +138,7 @@ def best_below(
             raise Stopped
         if pauses and turn == turns:
             return _by_layers(memory, requests, target, should_stop)
-    if not state[_IS_FOUND]:
+    if not state[_HAS_SCHEDULE]:
         return None
     starts = [start for _, start in sorted(zip(order, rows[_BEST].tolist(), strict=True))]
     return int(state[_TARGET]) - shift, starts
@@ -174,10 +174,11 @@ def _search(
     time, i, depth, completed, target = state[0], state[1], state[2], state[3], state[4]
     while True:
         if depth == len(order):  # below the target, else the bound would have ended this branch
-            rows[_BEST], target, state[_IS_FOUND] = rows[_START] - 1, completed, 1
+            rows[_BEST], target, state[_HAS_SCHEDULE] = rows[_START] - 1, completed, 1
         elif (pauses and i > 0) or (
             time < state[_LAST]
-            and completed + _least(memory, time, i, rows, by_volume, held, ends, pauses) < target
+            and completed + _further(memory, time, i, rows, by_volume, held, ends, pauses)
+            < target
         ):
             while i < n:
                 is_there = left[i] > 0 and arrivals[i] <= time
@@ -248,7 +249,7 @@ def _has_room(memory: int, time: int, rows: Any, held: Any) -> bool:
 
 
 @compiled
-def _least(
+def _further(
     memory: int,
     time: int,
     first: int,
