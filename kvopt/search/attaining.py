@@ -14,7 +14,6 @@ from kvopt.errors import Stopped
 from kvopt.heuristics.attaining.rounds import Attaining, attaining_in_rounds
 from kvopt.heuristics.attaining.seconds import attaining_in_seconds
 from kvopt.incumbent.incumbent import Search
-from kvopt.incumbent.shares import SCHEDULERS_IN_TIME
 from kvopt.kernels.budget import Budget
 from kvopt.problem.batch_time import BatchTime
 from kvopt.problem.scopes import Scope
@@ -23,6 +22,8 @@ from kvopt.search.exact.all_runs import best_in_time
 from kvopt.simulate.running import run
 from kvopt.timetable.schedule import Schedule
 
+_SCHEDULERS_IN_TIME = 0.3
+"""Share of the time: runs of schedulers, before the search for a schedule."""
 _SCHEDULERS = (("slo", "central"), ("slo", "least-requests"), ("slo:care=1.2", "central"))
 """Schedulers and routers; those after the first are for fleets."""
 _SERVERS = (
@@ -53,7 +54,7 @@ def search_in_time(search: Search, budget: Budget) -> None:
     """Search for a schedule in which many requests attain it; for few requests all schedules."""
     if search.ceiling is None or not len(search.instance):
         return
-    others = budget.part(SCHEDULERS_IN_TIME)
+    others = budget.part(_SCHEDULERS_IN_TIME)
     for number, (policy, router) in enumerate(_schedulers(search)):
         with suppress(Stopped):
             schedule = run(

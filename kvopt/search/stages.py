@@ -26,7 +26,6 @@ from kvopt.heuristics.seconds.runs import offer_one_by_one, policies_for
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.interrupts import run_in_thread
 from kvopt.incumbent.proofs import VolumeProof, lines_of, prices_of, token_prices
-from kvopt.incumbent.shares import SHARING_BEAMS
 from kvopt.kernels.budget import Budget
 from kvopt.problem.clocks import Seconds
 from kvopt.problem.instance import Instance
@@ -36,6 +35,8 @@ from kvopt.search.meanwhile import prover
 from kvopt.simulate.running import run
 from kvopt.timetable.eager import eager_schedule
 
+_SHARING_BEAMS = 0.75
+"""Share of the time: beams over a whole trace with shared prefixes; local search has the rest."""
 _MIN_GAIN, _MIN_GAIN_OF_SLOTS = 0.0002, 0.0005
 """Share of the bound that a climb of prices must gain while its time doubles, to continue."""
 
@@ -396,7 +397,7 @@ def improve_sharing(search: Search, budget: Budget) -> None:
     from kvopt.heuristics.trace_beams import search_traces
 
     def work() -> None:
-        search_traces(search, budget.part(SHARING_BEAMS), search.limits.seed)
+        search_traces(search, budget.part(_SHARING_BEAMS), search.limits.seed)
         search_reinsertions(search, budget, search.limits.seed)
 
     run_watched(search, "beams", work)

@@ -27,7 +27,6 @@ from kvopt.heuristics.list_schedules import offer_list_schedules
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.interrupts import run_in_thread
 from kvopt.incumbent.proofs import PriceProof, prices_of
-from kvopt.incumbent.shares import CLIMB_BEFORE_SEARCH, CLIMB_OF_TOKENS, LOCAL_SEARCH_BESIDE
 from kvopt.kernels.budget import Budget
 from kvopt.kernels.clock import wall_time
 from kvopt.search.exact.forward import (
@@ -41,6 +40,14 @@ from kvopt.search.exact.forward import (
     label_limit,
 )
 
+_CLIMB_BEFORE_SEARCH = 0.5
+"""Share of the time:
+ascent of prices of states; searches with their remaining starts have the rest."""
+_LOCAL_SEARCH_BESIDE = 0.2
+"""Share of the time: local search in a thread parallel to forward searches."""
+_CLIMB_OF_TOKENS = 0.3
+"""Share of the time:
+ascent of prices of tokens before a search, if none are known and the LP is too large."""
 _GROWTH = 3
 """Factor of beam width and label limit from one stage to the next."""
 _MIN_LOCAL_SEARCH = 20.0
@@ -78,7 +85,7 @@ def _run(search: Search, many: bool) -> None:
     # Where forward searches may prove the optimum, local search beside them ends soon.
     budget = search.budget
     if is_priced and len(search.instance) <= MOST_REQUESTS:
-        budget = budget.part(most=max(LOCAL_SEARCH_BESIDE * budget.left, _MIN_LOCAL_SEARCH))
+        budget = budget.part(most=max(_LOCAL_SEARCH_BESIDE * budget.left, _MIN_LOCAL_SEARCH))
     errors: list[Exception] = []
 
     def improve_beside() -> None:
@@ -109,7 +116,7 @@ def _bound_and_search(search: Search, many: bool) -> None:
     assert search.schedule is not None
     count = len(search.instance)
     width, labels, forward, optimum = FIRST_WIDTH, _FIRST_LABELS, None, None
-    patience = CLIMB_BEFORE_SEARCH if count <= MOST_REQUESTS else 1.0
+    patience = _CLIMB_BEFORE_SEARCH if count <= MOST_REQUESTS else 1.0
     began, searching = wall_time(), 0.0
     presolve = search.limits.presolve
     bounds = rising_bounds(search, search.budget, rule_out=presolve, patience=patience)
@@ -147,7 +154,7 @@ def _bound_and_search(search: Search, many: bool) -> None:
 def search_by_tokens(search: Search, budget: Budget) -> None:
     """Raise the bound by searches below higher and higher targets, and run beams in between."""
     assert search.schedule is not None
-    prices = _prices(search, budget.part(CLIMB_OF_TOKENS))
+    prices = _prices(search, budget.part(_CLIMB_OF_TOKENS))
     if prices is None or search.budget.over() or search.instance.workers > 1:
         return
     priced = PricedTokens(search.instance, prices, search.schedule.makespan)

@@ -16,10 +16,11 @@ from kvopt.bounds.configurations.states import States
 from kvopt.errors import Stopped
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.proofs import ConfigurationProof, SearchProof
-from kvopt.incumbent.shares import COMPLETIONS
 from kvopt.kernels.budget import Budget
 from kvopt.kernels.clock import wall_time
 
+_COMPLETIONS = 0.6
+"""Share of the time: completion bounds before the last searches."""
 NAME = "exact"
 """Name of the engine in `bounded_by` of its bounds."""
 
@@ -126,7 +127,7 @@ class Forward:
         before, self._limit = self._limit, limit
         try:
             if many:
-                self.complete(limit.part(COMPLETIONS))
+                self.complete(limit.part(_COMPLETIONS))
                 return self.raises(max_labels, look_ahead=True)
             if self._foreseen() > limit.left:
                 return False
@@ -195,7 +196,7 @@ class Forward:
         """
         if self.raises(label_limit(self._search)):
             return True
-        self.complete(self._limit.part(COMPLETIONS * _MARGIN))
+        self.complete(self._limit.part(_COMPLETIONS * _MARGIN))
         self.widen_beam(width, WIDER_WIDTH)
         return self.raises(label_limit(self._search), look_ahead=True)
 

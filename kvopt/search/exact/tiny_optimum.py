@@ -177,8 +177,7 @@ def _search(
             rows[_BEST], target, state[_HAS_SCHEDULE] = rows[_START] - 1, completed, 1
         elif (pauses and i > 0) or (
             time < state[_LAST]
-            and completed + _further(memory, time, i, rows, by_volume, held, ends, pauses)
-            < target
+            and completed + _further(memory, time, i, rows, by_volume, held, ends, pauses) < target
         ):
             while i < n:
                 is_there = left[i] > 0 and arrivals[i] <= time
