@@ -9,8 +9,7 @@ from typing import Unpack
 
 from kvopt.errors import InvalidInput, unknown_name
 from kvopt.files.atomic import atomic_path
-from kvopt.formulations.arrays import time_indexed_arrays, to_highs
-from kvopt.formulations.layout import LayoutOptions
+from kvopt.formulations.time_indexed import LayoutOptions, time_indexed_arrays, to_highs
 from kvopt.formulations.windows import Windows
 from kvopt.kernels.dependencies import load_highspy
 from kvopt.problem.instance import Instance, refuse_blocks

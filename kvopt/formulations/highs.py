@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kvopt.formulations.arrays import Program, to_highs
+from kvopt.formulations.time_indexed import Program, to_highs
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.interrupts import run_in_thread
 from kvopt.kernels.budget import Budget

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from kvopt.errors import InvalidInput, unknown_name
-from kvopt.formulations.arrays import ArrayModel, time_indexed_arrays, to_highs
 from kvopt.formulations.cpsat import PairModel, pair_model
+from kvopt.formulations.time_indexed import ArrayModel, time_indexed_arrays, to_highs
 from kvopt.formulations.windows import Windows, latest_completions, windows_until
 from kvopt.kernels.dependencies import load_cp_model, load_highspy
 from kvopt.problem.instance import Instance, refuse_blocks

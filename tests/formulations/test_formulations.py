@@ -18,9 +18,9 @@ from strategies import instance_of, instances, plain, random_instances
 
 from kvopt.bounds.windows import start_windows
 from kvopt.errors import InvalidInput, TooLarge
-from kvopt.formulations.arrays import time_indexed_arrays, to_highs
 from kvopt.formulations.cpsat import pair_model
 from kvopt.formulations.pyomo import relaxed, schedule_from, solve, time_indexed
+from kvopt.formulations.time_indexed import time_indexed_arrays, to_highs
 from kvopt.formulations.windows import Windows
 from kvopt.problem.instance import Instance
 from kvopt.timetable.schedule import Schedule

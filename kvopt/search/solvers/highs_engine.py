@@ -10,9 +10,8 @@ import numpy as np
 
 from kvopt.bounds.windows import start_windows
 from kvopt.errors import TooLarge
-from kvopt.formulations.arrays import time_indexed_arrays, to_highs
 from kvopt.formulations.highs import interrupt_of, set_options
-from kvopt.formulations.layout import nonzeros
+from kvopt.formulations.time_indexed import nonzeros, time_indexed_arrays, to_highs
 from kvopt.formulations.windows import Windows, largest_latency
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.interrupts import run_in_thread

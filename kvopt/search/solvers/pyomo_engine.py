@@ -16,7 +16,7 @@ from collections.abc import Callable
 from typing import IO, Any
 
 from kvopt.bounds.windows import start_windows
-from kvopt.formulations.layout import nonzeros
+from kvopt.formulations.time_indexed import nonzeros
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.interrupts import run_in_thread
 from kvopt.kernels.dependencies import DEFAULT_SOLVER, require_solver
