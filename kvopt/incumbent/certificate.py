@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
+from kvopt.files.reading import without_nulls
 from kvopt.incumbent.in_time import InTime
 from kvopt.incumbent.proofs import CheckedBound
 from kvopt.problem.batch_time import NANOSECONDS
@@ -305,13 +306,9 @@ class Certificate(Summarised):
             f"lower{totals}": self.lower_bound,
             "gap": self.gap,
             "scope": str(self.scope),
-            **(
-                {"narrower": [self._sides(optimum) for optimum in self.narrower]}
-                if self.narrower
-                else {}
-            ),
+            **without_nulls({"narrower": [*map(self._sides, self.narrower)] or None}),
             **({} if self.in_time is None else self.in_time.to_json()),
-            **({} if self.eager is None else {"eager_ns": self.eager}),
+            **without_nulls({"eager_ns": self.eager}),
             "policies": judged,
         }
         if apart:

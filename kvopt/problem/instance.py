@@ -14,6 +14,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, overload
 
 from kvopt.errors import InvalidInput, placed, shown
+from kvopt.files.reading import without_nulls
 from kvopt.problem.prefixes import Forest, check_forest, forest_of, numbered
 from kvopt.problem.requests import (
     COLUMNS,
@@ -239,8 +240,9 @@ class Instance(Summarised):
 
     @property
     def more_sizes(self) -> dict[str, int]:
-        """Fields that files have only if above 1."""
-        return {"workers": self.workers, "block_size": self.block_size}
+        """Fields that files have only if above 1, if they are."""
+        sizes = {"workers": self.workers, "block_size": self.block_size}
+        return {name: size for name, size in sizes.items() if size > 1}
 
     @property
     def in_blocks(self) -> str:
@@ -296,7 +298,7 @@ class Instance(Summarised):
     def schema(self) -> str:
         """The schema of its file: the second one only if needed."""
         has_more = any((r.priority, r.ttft, r.tpot, r.e2e) != (None,) * 4 for r in self.requests)
-        has_more |= self.workers > 1 or self.block_size > 1 or bool(self.extras)
+        has_more |= bool(self.more_sizes or self.extras)
         return f"kvopt.instance/{2 if has_more else 1}"
 
     @cached_property
@@ -309,11 +311,12 @@ class Instance(Summarised):
             "schema": self.schema,
             "memory": self.memory,
             "requests": rows,
-            **({} if self.max_active is None else {"max_active": self.max_active}),
-            **({} if self.block_tokens is None else {"block_tokens": self.block_tokens}),
-            **({} if self.round_ms is None else {"round_ms": self.round_ms}),
-            **{name: n for name, n in self.more_sizes.items() if n > 1},
+            "max_active": self.max_active,
+            "block_tokens": self.block_tokens,
+            "round_ms": self.round_ms,
+            **self.more_sizes,
         }
+        content = without_nulls(content)
         text = json.dumps(content, separators=(",", ":"), sort_keys=True, allow_nan=False)
         return "sha256:" + hashlib.sha256(text.encode()).hexdigest()
 
@@ -540,6 +543,6 @@ def _content(request: Request, blocks: Sequence[int] = ()) -> list[object]:
         "weight": request.weight if request.weight > 1 else None,
         "prefix": blocks or None,
     }
-    if further := {name: value for name, value in newer.items() if value is not None}:
+    if further := without_nulls(newer):
         content.append(further)
     return content

@@ -27,6 +27,7 @@ from kvopt.files.reading import (
     parse_json,
     read_text,
     semicolons,
+    without_nulls,
 )
 from kvopt.problem.instance import Instance
 from kvopt.problem.requests import COLUMNS, Prediction, Request, checked_integer
@@ -236,13 +237,13 @@ def instance_to_json(instance: Instance) -> dict[str, Any]:
         "name": instance.name,
         "notes": instance.notes,
         "memory": instance.memory,
-        **{name: size for name, size in instance.more_sizes.items() if size > 1},
+        **instance.more_sizes,
         "max_active": instance.max_active,
         "block_tokens": instance.block_tokens,
         "round_ms": instance.round_ms,
         "requests": [request_to_json(request) for request in instance],
     }
-    return {field: value for field, value in top.items() if value is not None}
+    return without_nulls(top)
 
 
 def request_to_json(request: Request) -> dict[str, Any]:
@@ -254,8 +255,7 @@ def request_to_json(request: Request) -> dict[str, Any]:
     more = {name: getattr(request, name) for name in ("arrival_seconds", "priority", *_LEVELS)}
     more["weight"] = request.weight if request.weight > 1 else None
     more["prefix"] = list(request.prefix) or None
-    fields = {"predicted": predicted, **more}.items()
-    return {**row, **{field: value for field, value in fields if value is not None}}
+    return {**row, **without_nulls({"predicted": predicted, **more})}
 
 
 def write_instance(instance: Instance, path: str | Path) -> None:
@@ -278,9 +278,8 @@ def instance_text(instance: Instance) -> str:
 
 
 def _csv_text(instance: Instance, path: str) -> str:
-    has_field = {name: size > 1 for name, size in instance.more_sizes.items()}
-    has_field |= {"round_ms": instance.round_ms is not None, **dict.fromkeys(instance.extras, True)}
-    for field in filter(has_field.get, has_field):
+    fields = [*instance.more_sizes, *(["round_ms"] if instance.round_ms else []), *instance.extras]
+    for field in fields:
         raise InvalidInput("CSV has no place for it: write JSON", field=field, file=path)
     for position, request in enumerate(instance):
         labels = (request.predicted, request.arrival_seconds, request.priority)

@@ -8,6 +8,7 @@ from pathlib import Path
 from random import Random
 
 from kvopt.errors import InvalidInput, unknown_name
+from kvopt.files.reading import without_nulls
 from kvopt.problem.families import chen, jaillet, sharing, traffic, wang
 from kvopt.problem.families.drawing import MAX_REQUESTS, Draw, Drawing, Family, Parameter, Value
 from kvopt.problem.instance import Instance
@@ -71,7 +72,7 @@ def generate(
     if family not in FAMILIES:
         raise unknown_name(family, FAMILIES, "family")
     checked_integer(seed, "seed", 0)
-    sizes = {name: value for name, value in (("n", n), ("memory", memory)) if value is not None}
+    sizes = without_nulls({"n": n, "memory": memory})
     for option, value in sizes.items():
         checked_integer(value, option, 1 if option == "memory" else 0)
     if n is not None and n > MAX_REQUESTS:

@@ -16,6 +16,7 @@ from statistics import NormalDist
 from typing import Literal
 
 from kvopt.errors import InvalidInput, did_you_mean, shown, unknown_name
+from kvopt.files.reading import without_nulls
 from kvopt.problem.requests import Request
 
 Value = int | float | str
@@ -201,11 +202,12 @@ class Family:
                 listed = ", ".join(by_name) or "no keys"
                 reason = f"is not a key of {self.name}, which has {listed}"
                 raise InvalidInput(reason + did_you_mean(name, by_name), field=name)
-        values = {
-            name: parameter.parsed(texts[name]) if name in texts else parameter.default
-            for name, parameter in by_name.items()
-        }
-        return {name: value for name, value in values.items() if value is not None}
+        return without_nulls(
+            {
+                name: parameter.parsed(texts[name]) if name in texts else parameter.default
+                for name, parameter in by_name.items()
+            }
+        )
 
 
 def clipped(value: float, maximum: int, minimum: int = 1) -> int:

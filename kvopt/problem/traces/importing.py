@@ -11,7 +11,7 @@ from random import Random
 from typing import Any, TypedDict, Unpack
 
 from kvopt.errors import InvalidInput, shown
-from kvopt.files.reading import blamed_on, is_standard_input, name_of
+from kvopt.files.reading import blamed_on, is_standard_input, name_of, without_nulls
 from kvopt.kernels.guarding import blamed
 from kvopt.problem.batch_time import MILLISECOND, NANOSECONDS
 from kvopt.problem.instance import Instance
@@ -215,8 +215,7 @@ def selected(
     InvalidInput
         If there are lines but no request: the file has another format.
     """
-    options = {"limit": limit, "sample": sample, "max_total": max_total}
-    options = {name: count for name, count in options.items() if count is not None}
+    options = without_nulls({"limit": limit, "sample": sample, "max_total": max_total})
     for name, count in options.items():
         checked_integer(count, name.replace("_", "-"), 1 if name == "max_total" else 0)
     kept, dropped = list[tuple[Row, int]](), dict[str, dict[str, int]]()
@@ -244,9 +243,10 @@ def selected(
             for reason, entry in ranked
         )
         raise InvalidInput(f"holds no request that can be used: {summary}")
-    notes: dict[str, Any] = options | ({} if sample is None else {"seed": seed})
+    if sample is not None:
+        options["seed"] = seed
     counts = {"rows_read": read, "usable": usable, "kept": len(kept), "out_of_order": out_of_order}
-    return kept, {**notes, **counts, "dropped": dropped}
+    return kept, {**options, **counts, "dropped": dropped}
 
 
 def _refusal(row: Row, memory: int, max_total: int | None) -> str | None:
