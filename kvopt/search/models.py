@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from kvopt.errors import InvalidInput, unknown_name
-from kvopt.formulations.cpsat import PairModel, pair_model
+from kvopt.formulations.cpsat import PairModel
 from kvopt.formulations.time_indexed import ArrayModel, time_indexed_arrays, to_highs
 from kvopt.formulations.windows import Windows, latest_completions, windows_until
 from kvopt.kernels.dependencies import load_cp_model, load_highspy
@@ -181,7 +181,7 @@ def schedule_from(built: BuiltModel) -> Schedule:
 
 
 def _cpsat(instance: Instance, windows: Windows, order_identical: bool) -> BuiltModel:
-    pairs = pair_model(instance, windows, order_identical=order_identical)
+    pairs = PairModel(instance, windows, order_identical=order_identical)
     starts = _by_id(instance, pairs.starts)
     return CpSatModel(instance, pairs.model, starts, pairs, load_cp_model().CpSolver())
 

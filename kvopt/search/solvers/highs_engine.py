@@ -10,11 +10,10 @@ import numpy as np
 
 from kvopt.bounds.windows import start_windows
 from kvopt.errors import TooLarge
-from kvopt.formulations.highs import interrupt_of, set_options
+from kvopt.formulations.highs import interruptible, set_options
 from kvopt.formulations.time_indexed import nonzeros, time_indexed_arrays, to_highs
 from kvopt.formulations.windows import Windows, largest_latency
 from kvopt.incumbent.incumbent import Search
-from kvopt.incumbent.interrupts import run_in_thread
 from kvopt.kernels.dependencies import load_highspy
 from kvopt.problem.instance import Instance
 
@@ -57,11 +56,11 @@ def run(search: Search) -> None:
         else:
             search.fault("HiGHS offered a solution that is not integral")
 
-    ask = interrupt_of(highs)
+    run_highs = interruptible(highs, search)
     highs.cbMipImprovingSolution += lambda event: offer(event.data_out.mip_solution)
     highs.cbMipLogging += lambda event: offer_bound(search, event.data_out.mip_dual_bound, "HiGHS")
     with search.timing("solve"):
-        ended = run_in_thread(search, highs.run, cancel=ask)
+        ended = run_highs()
     if ended:
         _conclude(highs, search, offer)
     else:
