@@ -218,7 +218,7 @@ class Forward:
             with suppress(Stopped):
                 completions.fill(sets, window, limit)
             proved = -(-(evaluation.total + completions.rise) // evaluation.denominator)
-            self._offer(min(proved, self._objective()), (), completions, look_ahead=True)
+            self._offer(min(proved, self._objective()), (), look_ahead=True)
             last = max(wall_time() - began, _INSTANT)
             in_time = sets * _MARGIN * limit.left / last
             in_memory = completions.sets_within(self._search.budget.memory_left // 2)
@@ -246,7 +246,7 @@ class Forward:
         if starts is not None:
             search.offer_starts(starts, "forward search")
             target = self._objective()
-        self._offer(target, forward.kept, self._completions, look_ahead=look_ahead)
+        self._offer(target, forward.kept, look_ahead=look_ahead)
         return sum(forward.kept)
 
     @property
@@ -254,9 +254,7 @@ class Forward:
         """How many labels `kvopt verify` repeats in some minutes."""
         return self._search.limits.params.exact_checkable_labels // len(self._search.instance)
 
-    def _offer(
-        self, target: int, kept: Sequence[int], completions: Completions | None, *, look_ahead: bool
-    ) -> None:
+    def _offer(self, target: int, kept: Sequence[int], *, look_ahead: bool) -> None:
         """Offer a bound that a search proved, with the proof if a checker can repeat it.
 
         The checker has no look-ahead.  Completion bounds drop about as many labels, so the
@@ -264,9 +262,8 @@ class Forward:
         might end the search.
         """
         search, first = self._search, self._search.instance.first_arrival
-        cuts, sets = (
-            (completions.cuts(first), completions.size) if completions and look_ahead else ((), 0)
-        )
+        completions = self._completions if look_ahead else None
+        cuts, sets = (completions.cuts(first), completions.size) if completions else ((), 0)
         is_bound = look_ahead and target < self._objective()
         limit = self._checkable * (_UNAIDED if is_bound else 1.0)
         if sum(kept) > limit or sets > _CHECKABLE_SETS or (look_ahead and not cuts):
