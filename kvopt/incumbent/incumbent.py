@@ -105,7 +105,6 @@ class Search:
         self.notes: list[str] = []
         self.checked: CheckedBound | None = None
         self.servers: dict[str, ServerAnswer] = {}
-        self._criterion = limits.criterion
         self._failure: BaseException | None = None
         self._lock = threading.RLock()
         self._spent = {"build": 0.0, "solve": 0.0}
@@ -411,7 +410,7 @@ class Search:
     def _is_settled(self) -> bool:
         """Whether the answer suffices, or an error of a caller's function ended the search."""
         try:
-            return self.proved or self._failure is not None or self._criterion(self.progress)
+            return self.proved or self._failure is not None or self.limits.suffices(self.progress)
         except Exception as error:
             self._failure = error  # raised by result(), not inside a solver's callback
             return True

@@ -93,13 +93,9 @@ class Limits:
         if self.gap is not None:
             gap_below(checked_number(self.gap, "gap"))
 
-    @property
-    def criterion(self) -> StopCriterion:
+    def suffices(self, now: Progress) -> bool:
         """Whether the gap is small enough, or the caller wants an end."""
-        if self.gap is None:
-            return self.stop
-        near = gap_below(self.gap)
-        return lambda now: near(now) or self.stop(now)
+        return (self.gap is not None and gap_below(self.gap)(now)) or self.stop(now)
 
 
 class LimitOptions(TypedDict, total=False):
