@@ -247,7 +247,6 @@ class Search:
         """
 
         def hear(_: object) -> None:
-            self.engine = inner.engine
             if "schedules" in takes and inner.best is not None:
                 self.offer(_moved(inner.best, self.instance), inner.found_by or inner.engine)
             if "bounds" in takes and (bound := inner.checked) is not None:

@@ -134,6 +134,7 @@ class Divided:
         self._search, self._parts, self._due = search, parts, 0.0
         volumes = (volume_bound(part.instance) for part in parts)
         self._volumes = [CheckedBound(value, "volume", _PLAIN) for value in volumes]
+        self._working = search
         self._searches: dict[int, Search] = {}
         """Without parts of one request, whose optimum is its start on arrival."""
         prices_of = _prices_of_parts(prices)
@@ -202,10 +203,16 @@ class Divided:
     def _work_on(self, place: int, work: Work, budget: Budget) -> None:
         inner = self._searches[place]
         inner.engine = self._search.engine
+
+        def work_now(part: Search) -> None:
+            self._working = part
+            if not part.budget.over():
+                work(part, part.budget)
+
         try:
             inner.work_inside(
                 inner.instance,
-                lambda part: None if part.budget.over() else work(part, part.budget),
+                work_now,
                 budget,
                 takes=("schedules", "bounds", "claims"),
                 warm_start=True,
@@ -213,9 +220,9 @@ class Divided:
         finally:
             self._search.take_notes(inner)
 
-    def _hear(self, place: int, progress: Progress) -> None:
+    def _hear(self, place: int, _: Progress) -> None:
         """Drop late idling of a new schedule; report to the whole at intervals."""
-        inner, self._search.engine = self._searches[place], progress.engine
+        inner, self._search.engine = self._searches[place], self._working.engine
         if (schedule := inner.schedule) is not None:
             starts = self._parts[place].without_late_idling(schedule.starts)
             if starts != tuple(schedule.starts):

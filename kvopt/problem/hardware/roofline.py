@@ -134,7 +134,9 @@ def roofline(shape: ModelShape, gpu: Gpu, gpus: int) -> BatchTime:
     weights = (shape.parameters - shape.table) * shape.bytes
     operations = 2 * ((shape.active or shape.parameters) - shape.table)
     fixed = shape.layers * (LAYER_NS + (2 * EXCHANGE_NS if gpus > 1 else 0))
-    token = _exchanged_ns(shape, gpu, gpus)
+    # GPUs exchange the numbers of a token twice in each layer.
+    sent = Fraction(2 * (gpus - 1), gpus) * shape.hidden * SENT_BYTES
+    token = 2 * shape.layers * sent / (gpu.link * EXCHANGING / NANOSECONDS)
     return BatchTime(
         [
             Line(round(weights / reading + fixed), round(token)),
@@ -144,12 +146,6 @@ def roofline(shape: ModelShape, gpu: Gpu, gpus: int) -> BatchTime:
         name=f"{shape.name}@{gpus}x{gpu.name}",
         notes=_notes(shape, gpu, gpus),
     )
-
-
-def _exchanged_ns(shape: ModelShape, gpu: Gpu, gpus: int) -> Fraction:
-    """Return the nanoseconds of exchanges between GPUs for a token, two in each layer."""
-    sent = Fraction(2 * (gpus - 1), gpus) * shape.hidden * SENT_BYTES
-    return 2 * shape.layers * sent / (gpu.link * EXCHANGING / NANOSECONDS)
 
 
 def is_checked(shape: ModelShape, gpu: Gpu) -> bool:
