@@ -141,7 +141,7 @@ class Divided:
         for place, part in enumerate(parts):
             if len(part.members) > 1:
                 self._searches[place] = inner = search.inside(
-                    part.instance, observer=partial(self._hear, place)
+                    part.instance, observer=partial(self._on_progress, place)
                 )
                 # A single method that was requested is not told of other bounds.
                 if search.checked is not None:
@@ -175,7 +175,7 @@ class Divided:
                 if within.left < _ROUND_SHARE * limit:
                     break
         finally:
-            self._tell()
+            self._report()
         if open_parts and not search.proved and budget is None:
             search.granted.expire()
 
@@ -220,7 +220,7 @@ class Divided:
         finally:
             self._search.take_notes(inner)
 
-    def _hear(self, place: int, _: Progress) -> None:
+    def _on_progress(self, place: int, _: Progress) -> None:
         """Drop late idling of a new schedule; report to the whole at intervals."""
         inner, self._search.engine = self._searches[place], self._working.engine
         if (schedule := inner.schedule) is not None:
@@ -229,7 +229,7 @@ class Divided:
                 inner.offer_starts(starts, inner.found_by or "", schedule.workers)
         if wall_time() >= self._due:
             began = wall_time()
-            self._tell()
+            self._report()
             self._due = wall_time() + _PAUSE * (wall_time() - began)
 
     def _checked(self, place: int) -> CheckedBound:
@@ -243,7 +243,7 @@ class Divided:
             return volume.value, volume.bounded_by
         return inner.lower_bound, inner.bounded_by or inner.engine
 
-    def _tell(self) -> None:
+    def _report(self) -> None:
         """Offer the sums of both sides to the whole."""
         search, places = self._search, range(len(self._parts))
         checked, claimed = [*map(self._checked, places)], [*map(self._claimed, places)]

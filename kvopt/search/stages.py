@@ -283,14 +283,10 @@ def search_layers_with_pauses(search: Search, _: Budget) -> None:
         upper = len(search.instance) * (search.instance.last_arrival + search.instance.total_output)
 
     def work() -> None:
-        searched = search_layers(search.instance, prices, upper, search.budget.over)
-        if searched is None:
-            return
-        if searched.schedule is not None:
-            search.offer(searched.schedule, "exhaustive search")
-        search.offer_claimed(
-            upper if searched.schedule is None else searched.schedule.objective, "exhaustive search"
-        )
+        best = search_layers(search.instance, prices, upper, search.budget.over).schedule
+        if best is not None:
+            search.offer(best, "exhaustive search")
+        search.offer_claimed(upper if best is None else best.objective, "exhaustive search")
 
     run_watched(search, search.engine, work)
 

@@ -13,7 +13,7 @@ from strategies import instance_of, plain, random_instances
 
 from kvopt import generate
 from kvopt.bounds.prices import price_value
-from kvopt.errors import TooLarge
+from kvopt.errors import Stopped, TooLarge
 from kvopt.incumbent.proofs import token_prices
 from kvopt.search.exact import paused_layers as layers
 from kvopt.search.exact.paused_layers import fill, groups_of, search_layers
@@ -35,24 +35,23 @@ def test_it_finds_what_is_below_a_value_and_nothing_else() -> None:
         prices = token_prices(tuple(numbers), unit)
         for upper in (best + 1, best + source.randint(2, 20)):
             found = search_layers(instance, prices, upper, go_on)
-            assert found is not None
             assert found.schedule is not None
             assert found.schedule.check().feasible
             assert found.schedule.objective == best
         found = search_layers(instance, prices, best, go_on)
-        assert known(found).schedule is None
+        assert found.schedule is None
 
 
 def test_labels_are_few_where_prices_are_good() -> None:
     """The first request may not wait, so under a tight value only one way is left."""
     instance = instance_of(10, [(0, 0, 10), (6, 5, 1)])
     found = search_layers(instance, token_prices((), 1), 13, go_on)
-    assert found is not None
     assert (known(found.schedule).objective, found.labels < 25) == (12, True)
 
 
 def test_it_stops_when_asked() -> None:
-    assert search_layers(instance_of(3, [(0, 0, 3)]), token_prices((), 1), 9, lambda: True) is None
+    with pytest.raises(Stopped):
+        search_layers(instance_of(3, [(0, 0, 3)]), token_prices((), 1), 9, lambda: True)
 
 
 def test_rounds_with_too_many_labels_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:

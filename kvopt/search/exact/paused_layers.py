@@ -28,7 +28,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kvopt.errors import TooLarge
+from kvopt.errors import Stopped, TooLarge
 from kvopt.incumbent.proofs import PriceProof
 from kvopt.kernels.compiled import compiled
 from kvopt.kernels.magnitudes import fits
@@ -124,8 +124,16 @@ class Searched(NamedTuple):
 
 def search_layers(
     instance: Instance, prices: PriceProof, upper: int, should_stop: Callable[[], bool]
-) -> Searched | None:
-    """Return the best schedule below a value, None if the search had to stop before its end."""
+) -> Searched:
+    """Return the best schedule below a value.
+
+    Raises
+    ------
+    Stopped
+        If it was asked to stop.
+    TooLarge
+        If requests have too many tokens, or a round has too many labels.
+    """
     problem, groups = _packed(instance, prices)
     layers = [np.zeros(1, dtype=np.int64)]
     waits = [np.zeros(1, dtype=np.int64)]
@@ -134,12 +142,9 @@ def search_layers(
     while len(layers[-1]):
         after = min(len(layers), len(problem.ahead) - 1)
         costs = np.concatenate([group.table[after] for group in groups] or [np.zeros(1, np.int64)])
-        following = _following(
+        labels, waited = _following(
             problem, costs, layers[-1], waits[-1], len(layers) - 1, upper, should_stop
         )
-        if following is None:
-            return None
-        labels, waited = following
         place = len(labels) - 1  # the label with all tokens is the largest
         if len(labels) and labels[place] == everything:
             upper, best = int(waited[place]), [*layers, labels[place : place + 1]]
@@ -163,14 +168,14 @@ def _following(
     time: int,
     upper: int,
     should_stop: Callable[[], bool],
-) -> tuple[Integers, Integers] | None:
+) -> tuple[Integers, Integers]:
     """Return the labels after the next round in ascending order, and their waiting."""
     reached, waited = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
     begin = 0
     room = _CHUNK + (1 << len(problem.outputs))
     while begin < len(labels):
         if should_stop():
-            return None
+            raise Stopped
         new = Layer(np.empty(room, dtype=np.int64), np.empty(room, dtype=np.int64))
         count, begin = _extend(problem, costs, Layer(labels, waits), begin, time, upper, new)
         reached, waited = _merged(

@@ -152,10 +152,8 @@ def _by_layers(
 ) -> tuple[int, list[int]] | None:
     """Return the result with pauses by `search_layers`."""
     instance = Instance(memory, [Request(*kind) for kind in requests])
-    searched = search_layers(instance, token_prices((), 1), target, should_stop)
-    if searched is None:
-        raise Stopped
-    if (best := searched.schedule) is None:
+    best = search_layers(instance, token_prices((), 1), target, should_stop).schedule
+    if best is None:
         return None
     return best.objective, [pairs[-1][1] - 1 for pairs in best.segments]
 
