@@ -44,8 +44,7 @@ from kvopt.kernels.compiled import compile_here, functions_compiled, is_kept
 from kvopt.problem.clocks import Seconds
 from kvopt.search import plan
 from kvopt.search.exact.forward import Forward
-from kvopt.search.restricted import bound_by_shared_prices
-from kvopt.search.stages import states_priced
+from kvopt.search.stages import bound_by_shared_prices, states_priced
 
 _PROCESSES = 2
 """Parts that are compiled at a time: numba compiles one function at a time in a process."""

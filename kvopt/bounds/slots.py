@@ -44,7 +44,7 @@ from kvopt.bounds.prices import (
 )
 from kvopt.bounds.scan import Scanner
 from kvopt.errors import Stopped
-from kvopt.formulations.arrays import Program
+from kvopt.formulations.time_indexed import Program
 from kvopt.incumbent.limits import Limits
 from kvopt.incumbent.proofs import CheckedBound, PriceProof, Slots
 from kvopt.kernels.budget import Budget

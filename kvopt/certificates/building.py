@@ -155,7 +155,7 @@ def certify(
                 plan.run(in_time, search, search.budget)
         except Exception as error:  # it adds to a certificate: the rest is kept
             search.note(f"service level: failed, {type(error).__name__}: {one_line(str(error))}")
-        rest: tuple[plan.Stage, ...] = ()
+        rest: tuple[plan.PlanStage, ...] = ()
         with waiting_within(search.granted):
             if not is_short:
                 driver.begin()
@@ -179,7 +179,7 @@ def certify(
     )
 
 
-def _bounded(driver: plan.Driver, search: Search) -> tuple[plan.Stage, ...]:
+def _bounded(driver: plan.Driver, search: Search) -> tuple[plan.PlanStage, ...]:
     """Compute bounds unless they come late; return the later stages."""
     if plan.is_rushed(search):
         return plan.BOUNDS + plan.SEARCHES

@@ -8,7 +8,7 @@ from typing import NamedTuple, Unpack
 from kvopt.certificates.building import certify
 from kvopt.incumbent.limits import LimitOptions
 from kvopt.problem.problem import Problem
-from kvopt.search.tiny import MOST_REQUESTS, tiny_optimum
+from kvopt.search.exact.tiny_optimum import MAX_REQUESTS, tiny_optimum
 from kvopt.show.summary import exact_ratio
 from kvopt.timetable.runs import PolicyRun
 
@@ -52,7 +52,7 @@ def ratio_to_optimum(run: PolicyRun, **options: Unpack[LimitOptions]) -> Ratio:
         return Ratio(None, None)
     problem = Problem(run.instance, run.clock, run.scope)
     is_plain = not (problem.in_seconds or problem.in_blocks or problem.is_fleet)
-    if is_plain and len(run.instance) <= MOST_REQUESTS and not run.instance.extras:
+    if is_plain and len(run.instance) <= MAX_REQUESTS and not run.instance.extras:
         optimum = tiny_optimum(problem, below=run.objective + 1)
         assert optimum is not None, "no run is below the optimum"
         ratio = exact_ratio(run.objective, optimum)

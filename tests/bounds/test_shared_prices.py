@@ -25,7 +25,7 @@ from kvopt.incumbent.limits import limits_of
 from kvopt.incumbent.proofs import CheckedBound, PriceProof, Proof
 from kvopt.kernels.budget import Budget
 from kvopt.problem.problem import as_problem
-from kvopt.search.restricted import bound_by_shared_prices
+from kvopt.search.stages import bound_by_shared_prices
 from kvopt.verify.certified_problem import Problem, problem_of
 from kvopt.verify.check_proofs import value_of_proof
 from kvopt.verify.step_budget import Invalid, Work
