@@ -75,7 +75,7 @@ def test_few_completions_steer_by_their_own_gradient_and_prove_nothing() -> None
         slope = float((point.gradient * direction).sum())
         assert (ahead - behind) / 2e-5 == pytest.approx(slope, abs=1e-4)
         exact = total_of(states, knots, copies, rounded(prices, 2**20), 2**20) / 2**20
-        assert point.hard >= exact - 1e-3
+        assert point.exact >= exact - 1e-3
 
 
 def test_bounds_are_never_above_the_optimum_and_the_verifier_finds_the_same() -> None:
