@@ -175,7 +175,7 @@ def certify(
 def _bounded(driver: plan.Driver, search: Search) -> Callable[[], None]:
     """Compute bounds; return the search for schedules."""
     late: tuple[plan.PlanStage, ...] = plan.BOUNDS + plan.SEARCHES
-    if not plan.is_rushed(search):
+    if not plan.bound_share_used_up(search):
         driver.run(plan.BOUNDS, search.budget)
         late = plan.SEARCHES
     return lambda: driver.run(late)
