@@ -1,4 +1,7 @@
-"""State the problem of a certificate: its instance, its clock, and its hash."""
+"""State the problem of a certificate: its instance, clock and hash; and wider problems.
+
+Bounds of a wider problem hold for it.
+"""
 
 from __future__ import annotations
 
@@ -6,14 +9,14 @@ import hashlib
 import json
 import sys
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import chain
 from operator import mul
 from typing import Any, NamedTuple
 
-from kvopt.verify.work import Invalid, paired, refuse
+from kvopt.verify.step_budget import Invalid, paired, refuse
 
 LARGEST_FIELD = 2**53 - 1
 """Limit of numbers of an instance: every JSON reader keeps them exactly."""
@@ -48,7 +51,7 @@ class Problem:
     """Whether requests may pause, and prompts be processed in pieces."""
     weights: tuple[int, ...] = ()
     """Weight of the latency of each request; empty if each counts once."""
-    most: int | None = None
+    max_active: int | None = None
     """Limit of the requests that are active together on a worker."""
     nodes: tuple[int, ...] = ()
     paths: tuple[tuple[int, ...], ...] = ()
@@ -63,7 +66,7 @@ class Problem:
     @property
     def is_restricted(self) -> bool:
         """Whether it has fields beyond the problem of the papers."""
-        return bool(self.weights or self.most or self.paths)
+        return bool(self.weights or self.max_active or self.paths)
 
     @property
     def used(self) -> int:
@@ -122,14 +125,14 @@ def problem_of(certificate: dict[str, Any]) -> Problem:
     return replace(problem.arriving(_arrivals(instance)), clock=clock)
 
 
-def _in_range(least: int, numbers: Iterable[int]) -> bool:
-    return all(least <= number <= LARGEST_FIELD for number in numbers)
+def _in_range(minimum: int, numbers: Iterable[int]) -> bool:
+    return all(minimum <= number <= LARGEST_FIELD for number in numbers)
 
 
 def _restricted(problem: Problem, instance: dict[str, Any]) -> Problem:
     """Return a problem with its weights, its limit of active requests and prefixes."""
-    rows, most = instance["requests"], instance.get("max_active")
-    if most is not None and not _in_range(1, [most]):
+    rows, max_active = instance["requests"], instance.get("max_active")
+    if max_active is not None and not _in_range(1, [max_active]):
         raise Invalid("instance: max_active must be in 1 .. 2^53 - 1")
     weights = tuple(row.get("weight", 1) for row in rows)
     refuse(not _in_range(1, weights), "instance: a weight is too small or too large")
@@ -137,7 +140,7 @@ def _restricted(problem: Problem, instance: dict[str, Any]) -> Problem:
     return replace(
         problem,
         weights=weights if max(weights, default=1) > 1 else (),
-        most=most,
+        max_active=max_active,
         nodes=nodes,
         paths=paths,
         unit=instance.get("block_tokens", 1),
@@ -164,11 +167,11 @@ def _shared(
         for last, block in zip([None, *prefix], prefix):
             if before.setdefault(block, last) != last:
                 raise Invalid("instance: a block of a prefix follows two others")
-    uses, least = Counter(chain.from_iterable(prefixes)), min(2, len(prefixes))
+    uses, fewest = Counter(chain.from_iterable(prefixes)), min(2, len(prefixes))
     place: dict[int | str | None, int] = {}
     nodes, paths = list[int](), []
     for prefix in prefixes:
-        shared = [block for block in prefix if uses[block] >= least]
+        shared = [block for block in prefix if uses[block] >= fewest]
         for block in shared:
             last = before[block]
             if block not in place:
@@ -221,15 +224,78 @@ def held_together(problem: Problem) -> tuple[int, list[int], dict[int, int]]:
             if v not in everywhere:
                 to_node += problem.nodes[v]
                 users[v, to_node].append(private[-1] + 1)
-    most = dict[int, int]()
+    together = dict[int, int]()
     for (v, held), tokens in users.items():
         fit = 0
         for more in sorted(tokens):
             held += more
             fit += held <= memory
-        limit = len(tokens) if problem.chunks else min(fit, problem.most or fit)
-        most[v] = max(1, limit)
-    return memory, private, most
+        limit = len(tokens) if problem.chunks else min(fit, problem.max_active or fit)
+        together[v] = max(1, limit)
+    return memory, private, together
+
+
+def relaxed(problem: Problem, names: Sequence[str]) -> tuple[Problem, int, str]:
+    """Return a wider problem, what is added to its bounds, and the steps in words.
+
+    Each schedule of a problem is one of the next problem, whose total latency is less by ``more``
+    at least.  So a bound of the last problem, and all that is added, is one of the first.
+    """
+    total, words = 0, list[str]()
+    for name in names:
+        step, sentence = STEPS[name]
+        problem, more = step(problem)
+        total, words = total + more, [*words, sentence]
+    return problem, total, " and ".join(words)
+
+
+def _tokens(problem: Problem) -> tuple[Problem, int]:
+    """Count tokens: h tokens take B ceil(h / B) >= h in blocks, of B floor(M / B) in all."""
+    memory = problem.memory - problem.memory % problem.block
+    return replace(problem, memory=memory, block=1, unit=1), 0
+
+
+def _shares(problem: Problem) -> tuple[Problem, int]:
+    """Leave out prefixes; prompts count shares of them.
+
+    If K users of a node can be active together, see `held_together`, each of them counts w / K
+    of its w tokens: together at most the held ones.  Prompts are the whole sums rounded down,
+    so active requests hold at least these.  In whole blocks only nodes on all paths may be left
+    out, which are whole blocks of memory.
+    """
+    memory, private, together = held_together(problem)
+    refuse(
+        problem.block > 1 and together, "lower: shares of prefixes count tokens, which come first"
+    )
+    prompts = [
+        tokens + int(sum(Fraction(problem.nodes[v], together[v]) for v in path if v in together))
+        for tokens, path in paired(private, problem.paths or [()] * len(private))
+    ]
+    fresh, firsts = surely_processed(problem) if problem.nodes else ((), ())
+    requests = [r._replace(prompt=s) for r, s in paired(problem.requests, prompts)]
+    changed = replace(problem, memory=memory, requests=requests, fresh=fresh, firsts=firsts)
+    return replace(changed, nodes=(), paths=()), 0
+
+
+def _limit(problem: Problem) -> tuple[Problem, int]:
+    """Drop the limit of active requests, which only forbids schedules."""
+    return replace(problem, max_active=None), 0
+
+
+def _weights(problem: Problem) -> tuple[Problem, int]:
+    """Count each request once: no latency is below its output, so w - 1 outputs are added."""
+    pairs = paired(problem.weights or (1,) * len(problem.requests), problem.requests)
+    more = sum((weight - 1) * request.output for weight, request in pairs)
+    return replace(problem, weights=()), more
+
+
+STEPS: dict[str, tuple[Callable[[Problem], tuple[Problem, int]], str]] = {
+    "tokens": (_tokens, "tokens for blocks"),
+    "shares": (_shares, "a share of its prefix for each request"),
+    "limit": (_limit, "no limit of active requests"),
+    "weights": (_weights, "outputs for weights above 1"),
+}
+"""Names of the steps, what they do, and the same in words."""
 
 
 def hash_of(instance: dict[str, Any]) -> str:
