@@ -34,7 +34,7 @@ from importlib.util import find_spec
 from rival_models import Offers, Problem
 
 from kvopt import Instance, Schedule, generate, run
-from kvopt.bounds.windows import start_windows
+from kvopt.bounds.start_windows import start_windows
 from kvopt.kernels.pipes import writing_output
 
 RIVALS = {

@@ -26,7 +26,7 @@ _EARLIEST, _LONGEST = 4, 3
 """A window begins this part of the time alone after the arrival, and ends after so many of it."""
 
 
-class Line(NamedTuple):
+class Arrived(NamedTuple):
     """The requests by arrival, and what the loops need of them.
 
     Parameters
@@ -43,22 +43,11 @@ class Line(NamedTuple):
     begins: Integers
     sizes: Integers
 
-    def of(self, kind: Any) -> Line:
-        """Return them in one kind of numbers, as numbers of borders are integers in any case."""
-        arrivals, alone, prompts = (column.astype(kind) for column in self[:3])
-        return Line(arrivals, alone, prompts, self.begins, self.sizes)
 
-
-def find_windows(
-    first: int,
-    last: int,
-    cell: Any,
-    count: int,
-    line: Line,
-) -> None:
-    """Find the borders of some windows: up to the first at which no work can be left."""
+def find_windows(cell: Any, count: int, line: Arrived) -> None:
+    """Find the borders of all windows: up to the first at which no work can be left."""
     arrivals, alone, prompts, begins, sizes = line
-    for i in range(first, last):
+    for i in range(len(arrivals)):
         begin = int((arrivals[i] + alone[i] // _EARLIEST) // cell) + 1
         k, after, arrived = begin, i + 1, 0 * arrivals[i]
         while k < count and k * cell <= arrivals[i] + _LONGEST * alone[i]:
@@ -71,32 +60,37 @@ def find_windows(
         begins[i], sizes[i] = min(begin, count), k - begin
 
 
-class Growth(NamedTuple):
-    """What windows add to latencies.
+class Charged(NamedTuple):
+    """What the backlog adds to a bound, and how it comes about, of requests by arrival.
 
     Parameters
     ----------
-    values
-        The least of works that delay and of backlogs at their prices.
-    works
-        Works that then delay.
+    growth, works
+        What the window of each request adds: the least of works that delay and of backlogs at
+        their prices; and the works that then delay.
+    growing
+        The backlogs that then remain in each part of a window, if they are wanted.
+    holds, starts
+        What waiting prompts cost, divided by their work, and the events at which they then start.
     """
 
-    values: Numbers
+    growth: Numbers
     works: Numbers
+    growing: Numbers
+    holds: Numbers
+    starts: Integers
 
 
 def find_growth(
     first: int,
     last: int,
     cell: Any,
-    line: Line,
+    line: Arrived,
     shares: Numbers,
     prices: Numbers,
-    growth: Growth,
-    slopes: Numbers,
+    charged: Charged,
 ) -> None:
-    """Find what the windows of some requests add, and how it changes with prices if there is room.
+    """Find what the windows of some requests add, and the backlogs there if these are wanted.
 
     Let works s of prompts delay the request beyond the backlog at its arrival.  At time t the
     backlog is A(t) - max(s, t - a - E) at the least, where A(t) is the work that has arrived.  The
@@ -139,12 +133,12 @@ def find_growth(
             value -= works * (mass[late] - mass[low]) + by_since[size] - by_since[late]
             if candidate < 0 or value < best:
                 best, best_works = value, works
-        growth.values[i], growth.works[i] = best, best_works
-        if len(slopes):
+        charged.growth[i], charged.works[i] = best, best_works
+        if len(charged.growing):
             for place in range(size):
                 left = come[place] - max(best_works, since[place])
                 if left > 0:
-                    slopes[((place + 1) * parts - 1) // size, i] += left
+                    charged.growing[((place + 1) * parts - 1) // size, i] += left
 
 
 class Events(NamedTuple):
@@ -176,22 +170,15 @@ class Events(NamedTuple):
         return cls(times[order], requests, np.cumsum(is_arrival), np.cumsum(~is_arrival))
 
 
-class Holds(NamedTuple):
-    """What waiting prompts cost, divided by their work, and the events at which they then start."""
-
-    values: Numbers
-    events: Integers
-
-
 def find_holds(
     cell: Any,
     events: Events,
-    line: Line,
+    line: Arrived,
     shares: Numbers,
     waits: Numbers,
     backlog: Numbers,
     classes: Classes,
-    holds: Holds,
+    charged: Charged,
 ) -> None:
     """Find when prompts of each class start at the lowest cost.
 
@@ -227,8 +214,8 @@ def find_holds(
                 i, value = requests[e], level[e] - partly[c, e]
                 if i >= 0 and classes.by_price[i] == p and classes.by_limit[i] == c:
                     is_now = place < 0 or value <= lowest
-                    holds.values[i] = (value if is_now else lowest) - level[e]
-                    holds.events[i] = e if is_now else place
+                    charged.holds[i] = (value if is_now else lowest) - level[e]
+                    charged.starts[i] = e if is_now else place
                 value = before[e] - partly[c, e]
                 if place < 0 or value <= lowest:
                     lowest, place = value, e
@@ -268,62 +255,27 @@ class Classes(NamedTuple):
         return cls(prices, limits, by_price, by_limit, has_members)
 
 
-class Prices(NamedTuple):
-    """Prices of the backlog, as in a proof, in the order of `Queue`.
-
-    Parameters
-    ----------
-    backlog
-        In each part of a window the price at each border, over the unit.
-    waits
-        What a request pays for a nanosecond of waiting, for each nanosecond of its prompt's work,
-        over the unit and `FINE`.
-    """
-
-    backlog: Numbers
-    waits: Numbers
-
-
-class Charged(NamedTuple):
-    """What the backlog adds to a bound, over the unit and `FINE`, and how it comes about.
-
-    Parameters
-    ----------
-    value
-        The sum.
-    growth, holds
-        Its parts.
-    left
-        The shares of interference that decoding requests may delay, over the unit.
-    backlog
-        The price of the backlog at each border, over the unit.
-    """
-
-    value: Any
-    growth: Growth
-    holds: Holds
-    left: Numbers
-    backlog: Numbers
-
-
 @dataclass(frozen=True, eq=False)
 class Queue:
     """Requests by arrival, with their windows on a grid.
+
+    Its methods take and return columns in the order of the instance.
 
     Parameters
     ----------
     line
         The requests.
-    order
-        Their positions in the instance.
+    order, places
+        Their positions in the instance, and the place of each position.
     events
         Arrivals and borders.
     cell, count
         Length of a cell, and their number.
     """
 
-    line: Line
+    line: Arrived
     order: Integers
+    places: Integers
     events: Events
     cell: Any
     count: int
@@ -334,144 +286,146 @@ class Queue:
     ) -> Queue:
         """Return the queue of requests with these times alone and works of prompts."""
         order = np.argsort(arrivals, kind="stable")
-        places = np.zeros((2, len(order)), dtype=np.int64)
-        line = Line(arrivals[order], alone[order], prompts[order], *places)
-        quick(find_windows, arrivals.dtype)(0, len(order), cell, count, line)
-        return cls(line, order, Events.of(line.arrivals, cell, count), cell, count)
+        begins, sizes = np.zeros((2, len(order)), dtype=np.int64)
+        line = Arrived(arrivals[order], alone[order], prompts[order], begins, sizes)
+        quick(find_windows, arrivals.dtype)(cell, count, line)
+        events = Events.of(line.arrivals, cell, count)
+        return cls(line, order, np.argsort(order), events, cell, count)
 
-    def in_floats(self) -> Queue:
-        """Return the queue for an ascent."""
-        events = self.events._replace(times=self.events.times.astype(float))
-        return replace(self, line=self.line.of(float), events=events, cell=float(self.cell))
+    def in_numbers(self, kind: Any) -> Queue:
+        """Return the queue in one kind of numbers; those of borders are integers in any case."""
+        arrivals, alone, prompts = (column.astype(kind) for column in self.line[:3])
+        line = Arrived(arrivals, alone, prompts, self.line.begins, self.line.sizes)
+        events = self.events._replace(times=self.events.times.astype(kind))
+        cell = float(self.cell) if kind is float else self.cell
+        return replace(self, line=line, events=events, cell=cell)
 
-    def parts(self, count: int) -> Integers:
+    def _parts(self, count: int) -> Integers:
         """Return the first border of each of so many parts of windows, and the one after them."""
         places = np.arange(count + 1)[:, None] * self.line.sizes // count
         borders: Integers = self.line.begins + places
         return borders
 
-    def masses(self, prices: Numbers) -> Numbers:
-        """Return the sum of the prices of each window."""
-        sums: Numbers = (np.diff(self.parts(len(prices)), axis=0) * prices).sum(axis=0)
-        return sums
+    def sizes(self, count: int) -> Integers:
+        """Return the number of borders in each of so many parts of windows."""
+        sizes: Integers = np.diff(self._parts(count), axis=0)[:, self.places]
+        return sizes
 
-    def exactly(self, shares: Numbers, prices: Prices) -> Charged:
-        """Return what the backlog adds in integers, in 64 bits if they suffice."""
-        assert (self.masses(prices.backlog) >= shares).all(), "prices of a window sum to its share"
-        assert (shares * FINE >= prices.waits * self.line.prompts).all(), "waits are of a share"
-        kind = np.int64 if fits(self._largest(shares, prices)) else object
-        line = self.line.of(kind)
-        events = self.events._replace(times=self.events.times.astype(kind))
-        queue = replace(self, line=line, events=events)
-        return queue.charged(
-            shares.astype(kind), Prices(*(column.astype(kind) for column in prices))
-        )
+    def exactly(self, shares: Numbers, prices: Numbers, waits: Numbers) -> tuple[int, Numbers]:
+        """Return what the backlog adds in integers, and what is left of shares, as of `charged`."""
+        masses = (self.sizes(len(prices)) * prices).sum(axis=0)
+        works = self.line.prompts[self.places]
+        assert (masses >= shares).all(), "prices of a window sum to its share"
+        assert (shares * FINE >= waits * works).all(), "waits are of a share"
+        kind = np.int64 if fits(self._largest(shares, masses, waits)) else object
+        shares, prices, waits = (column.astype(kind) for column in (shares, prices, waits))
+        value, left, _ = self.in_numbers(kind).charged(shares, prices, waits)
+        return value // FINE, left
 
-    def _largest(self, shares: Numbers, prices: Prices) -> int:
+    def _largest(self, shares: Numbers, masses: Numbers, waits: Numbers) -> int:
         """Return a limit of all numbers in the loops, of integers."""
         if not len(shares):
             return 0
-        line, masses = self.line, self.masses(prices.backlog)
-        works = np.append(0, np.cumsum(line.prompts))
+        line, works = self.line, np.append(0, np.cumsum(self.line.prompts))
         ends = (line.begins + line.sizes) * self.cell
         come = int((works[np.searchsorted(line.arrivals, ends, side="right")] - works[:-1]).max())
-        windows = (int(masses.max()) + int(shares.max())) * (
-            come + _LONGEST * int(line.alone.max())
-        )
-        wait = int(prices.waits.max())
-        waits = wait * (int(self.events.times[-1]) + 3 * int(works[-1]))
-        return max(windows, waits + FINE * (2 * int(masses.sum()) + int(shares.sum())))
+        highest = int(masses.max()) + int(shares.max())
+        windows = highest * (come + _LONGEST * int(line.alone.max()))
+        times = int(self.events.times[-1]) + 3 * int(works[-1])
+        sums = FINE * (2 * int(masses.sum()) + int(shares.sum()))
+        return max(windows, int(waits.max()) * times + sums)
 
     def charged(
-        self, shares: Numbers, prices: Prices, threads: int = 1, slopes: Numbers | None = None
-    ) -> Charged:
-        """Return what the backlog adds; ``shares`` are those of interference over the unit.
+        self,
+        shares: Numbers,
+        prices: Numbers,
+        waits: Numbers,
+        threads: int = 1,
+        *,
+        with_slope: bool = False,
+    ) -> tuple[Any, Numbers, Charged]:
+        """Return what the backlog adds to a bound, over the unit and `FINE`, and how.
 
-        A window needs prices that sum to its share.
+        The second number is what is left of each share for the works of tokens.
+
+        Parameters
+        ----------
+        shares
+            Shares of interference, over the unit.
+        prices
+            In each part of a window the price of the backlog at each border, over the unit.  Those
+            of a window sum to its share at least.
+        waits
+            What a request pays for a nanosecond of waiting, for each nanosecond of its prompt's
+            work, over the unit and `FINE`.
+        threads
+            Threads that share the requests.
+        with_slope
+            Whether `slopes` are wanted.
         """
         line, kind = self.line, shares.dtype
-        borders = self.parts(len(prices.backlog))
+        shares, prices, waits = (column[..., self.order] for column in (shares, prices, waits))
+        borders = self._parts(len(prices))
         changes = np.zeros(self.count + 1, dtype=kind)
-        for begin, end, column in zip(borders[:-1], borders[1:], prices.backlog, strict=True):
+        for begin, end, column in zip(borders[:-1], borders[1:], prices, strict=True):
             np.add.at(changes, begin, column)
             np.add.at(changes, end, -column)
-        backlog = np.cumsum(changes[:-1])
-        growth = Growth(np.zeros(len(shares), dtype=kind), np.zeros(len(shares), dtype=kind))
-        room = np.zeros((0, 0), dtype=kind) if slopes is None else slopes
+        growth, works, holds = (np.zeros(len(shares), dtype=kind) for _ in range(3))
+        growing = np.zeros_like(prices) if with_slope else np.zeros((0, 0), dtype=kind)
+        charged = Charged(growth, works, growing, holds, np.zeros(len(shares), dtype=np.int64))
         search = quick(find_growth, kind)
         map_ranges(
-            lambda first, last: search(
-                first, last, self.cell, line, shares, prices.backlog, growth, room
-            ),
+            lambda first, last: search(first, last, self.cell, line, shares, prices, charged),
             len(shares),
             threads,
         )
-        holds = Holds(np.zeros_like(growth.values), np.zeros(len(shares), dtype=np.int64))
-        fine, waits = shares * FINE, prices.waits
-        classes = Classes.of(waits, line.prompts)
+        fine, classes = shares * FINE, Classes.of(waits, line.prompts)
+        backlog = np.cumsum(changes[:-1]) * FINE
         quick(find_holds, kind)(
-            self.cell, self.events, line, fine, waits, backlog * FINE, classes, holds
+            self.cell, self.events, line, fine, waits, backlog, classes, charged
         )
-        value = FINE * _exact(growth.values).sum()
-        value += (_exact(line.prompts) * _exact(holds.values)).sum()
+        value = FINE * _exact(growth).sum() + (_exact(line.prompts) * _exact(holds)).sum()
         left = (fine - waits * line.prompts) // FINE
-        return Charged(value, growth, holds, left, backlog)
+        return value, left[self.places], charged
+
+    def slopes(self, waits: Numbers, charged: Charged) -> tuple[Numbers, Numbers, Numbers]:
+        """Return how the sum of `charged` changes, in nanoseconds.
+
+        With the price at each border of a part of a window, with the share of interference, and
+        with the share of latency that pays for waiting.
+        """
+        line, events, starts = self.line, self.events, charged.starts
+        count, works = len(line.arrivals), line.prompts
+        places = np.arange(count)
+        first, after = events.passed[events.requests >= 0], events.passed[starts]
+        come = events.arrived[starts]
+        # The backlog at borders: all of a prompt until it starts, then what is left of it.
+        changes = np.zeros(self.count + 1)
+        np.add.at(changes, first, works)
+        np.add.at(changes, after, -works)
+        left = np.cumsum(changes[:-1])
+        times, place = events.times[starts], after.copy()
+        while (inside := (place < self.count) & (place * self.cell < times + works)).any():
+            np.add.at(left, place[inside], (works + times - place * self.cell)[inside])
+            place[~inside] = self.count
+            place += 1
+        sums = np.append(0.0, np.cumsum(left))
+        borders = self._parts(len(charged.growing))
+        by_price = charged.growing - (sums[borders[1:]] - sums[borders[:-1]])
+        # Works that wait at each arrival, by their price of waiting.
+        levels, level = np.unique(waits[self.order], return_inverse=True)
+        waiting, cheaper = np.zeros((2, len(levels), count + 1))
+        np.add.at(waiting, (level, places + 1), works)
+        np.add.at(waiting, (level, come), -works)
+        below = np.cumsum(np.cumsum(waiting[:, :-1], axis=1), axis=0)
+        np.add.at(cheaper, (level, places + 1), works)
+        cheaper = np.cumsum(np.cumsum(cheaper, axis=0) - cheaper, axis=1)
+        passed = cheaper[level, come] - cheaper[level, places + 1]
+        by_wait = times - line.arrivals - passed - below[level, places]
+        by_share = charged.works + below[-1]
+        return by_price[:, self.places], by_share[self.places], by_wait[self.places]
 
 
 def _exact(numbers: Numbers) -> Numbers:
     """Return numbers whose products are exact if they are integers."""
     return numbers if numbers.dtype.kind == "f" else numbers.astype(object)
-
-
-class Slopes(NamedTuple):
-    """How what the backlog adds changes with prices, in nanoseconds.
-
-    Parameters
-    ----------
-    backlog
-        With the price at each border of a part of a window.
-    shares
-        With the share of interference.
-    waits
-        With the share of latency that pays for waiting.
-    """
-
-    backlog: Numbers
-    shares: Numbers
-    waits: Numbers
-
-
-def slopes_of(queue: Queue, prices: Prices, charged: Charged, growing: Numbers) -> Slopes:
-    """Return how the sum of `Queue.charged` changes; ``growing`` is what it filled in."""
-    line, events = queue.line, queue.events
-    count, works = len(line.arrivals), line.prompts
-    places = np.arange(count)
-    owners = np.flatnonzero(events.requests >= 0)
-    starts = charged.holds.events
-    first, after = events.passed[owners], events.passed[starts]
-    come = events.arrived[starts]
-    # The backlog at borders: all of a prompt until it starts, then what is left of it.
-    changes = np.zeros(queue.count + 1)
-    np.add.at(changes, first, works)
-    np.add.at(changes, after, -works)
-    left = np.cumsum(changes[:-1])
-    times, place = events.times[starts], after.copy()
-    while (inside := (place < queue.count) & (place * queue.cell < times + works)).any():
-        np.add.at(left, place[inside], (works + times - place * queue.cell)[inside])
-        place[~inside] = queue.count
-        place += 1
-    sums = np.append(0.0, np.cumsum(left))
-    borders = queue.parts(len(prices.backlog))
-    by_price = growing - (sums[borders[1:]] - sums[borders[:-1]])
-    # Works that wait at each arrival, by their price of waiting.
-    levels, level = np.unique(prices.waits, return_inverse=True)
-    waiting = np.zeros((len(levels), count + 1))
-    np.add.at(waiting, (level, places + 1), works)
-    np.add.at(waiting, (level, come), -works)
-    below = np.cumsum(np.cumsum(waiting[:, :-1], axis=1), axis=0)
-    cheaper = np.zeros((len(levels), count + 1))
-    np.add.at(cheaper, (level, places + 1), works)
-    cheaper = np.cumsum(np.cumsum(cheaper, axis=0) - cheaper, axis=0 + 1)
-    passed = cheaper[level, come] - cheaper[level, places + 1]
-    by_wait = times - line.arrivals - passed - below[level, places]
-    return Slopes(by_price, charged.growth.works + below[-1], by_wait)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
-from kvopt.bounds.shares import shared_out
+from kvopt.bounds.prefix_shares import shared_out
 from kvopt.problem.instance import Instance
 from kvopt.problem.problem import Problem
 

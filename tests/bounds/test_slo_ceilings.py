@@ -18,7 +18,7 @@ from msgspec import to_builtins
 from strategies import instance_of
 
 from kvopt import BatchTime, Instance, Line, Request, Schedule, Scope, Slo, certify, generate, run
-from kvopt.bounds.slo import least_times, slo_ceiling, spans_of
+from kvopt.bounds.slo_ceiling import least_times, slo_ceiling, spans_of
 from kvopt.heuristics.attaining.rounds import Attaining, attaining_in_rounds
 from kvopt.heuristics.attaining.seconds import attaining_in_seconds
 from kvopt.incumbent.in_time import attained_in

@@ -16,7 +16,7 @@ from known import known
 from programs import program_of_arrays, program_of_pyomo, solve_exactly
 from strategies import instance_of, instances, plain, random_instances
 
-from kvopt.bounds.windows import start_windows
+from kvopt.bounds.start_windows import start_windows
 from kvopt.errors import InvalidInput, TooLarge
 from kvopt.formulations.arrays import time_indexed_arrays, to_highs
 from kvopt.formulations.cpsat import pair_model

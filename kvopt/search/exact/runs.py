@@ -299,7 +299,7 @@ class AllRuns:
     Parameters
     ----------
     instance, model
-        As of `kvopt.bounds.slo.slo_ceiling`.
+        As of `kvopt.bounds.slo_ceiling.slo_ceiling`.
     spans
         When the tokens of the requests that can attain are due.
     """

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from kvopt.bounds.windows import start_windows
+from kvopt.bounds.start_windows import start_windows
 from kvopt.errors import TooLarge
 from kvopt.formulations.arrays import time_indexed_arrays, to_highs
 from kvopt.formulations.highs import interrupt_of, set_options

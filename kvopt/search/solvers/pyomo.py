@@ -15,7 +15,7 @@ import threading
 from collections.abc import Callable
 from typing import IO, Any
 
-from kvopt.bounds.windows import start_windows
+from kvopt.bounds.start_windows import start_windows
 from kvopt.formulations.layout import nonzeros
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.interrupts import run_in_thread

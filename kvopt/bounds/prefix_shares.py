@@ -1,4 +1,4 @@
-"""Shared prefixes: shares of a block, and the instance without prefixes that follows.
+"""Share out prefixes among their users: constant shares of blocks, and shares over time.
 
 A node of the forest that is used at some time is held once.  If at most K of its users can be
 active together, its w tokens are at least w / K for each of those that are.  So active
@@ -14,6 +14,11 @@ In seconds a node may be in the cache, so a request surely processes only its pr
 each node is processed at least once: by some user, so not before the first of them arrives, and
 before any of them has a token.  So the first user to arrive may count it as part of its prompt,
 whichever request processes it, in however many pieces; later ones may not.
+
+Over time each user of a block may count the block by its part of the sum of the weights of those
+that have arrived.  Then any active requests hold at least what they count.  Weights follow the
+times at which users run: turns of one session are hardly ever active together, so nearly all of a
+block is counted.
 """
 
 from __future__ import annotations
@@ -23,9 +28,13 @@ from dataclasses import replace
 from fractions import Fraction
 from itertools import accumulate, takewhile
 from math import floor
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+import numpy as np
+
+from kvopt.problem.arrays import Floats, Numbers
 from kvopt.problem.instance import Instance
+from kvopt.problem.prefixes import Forest
 
 
 def most_together(instance: Instance, *, chunks: bool = False) -> list[int]:
@@ -87,15 +96,15 @@ class Processed(NamedTuple):
 
     Parameters
     ----------
-    own
+    private
         Private tokens of each request.
     nodes
-        For each request the tokens of the nodes whose first user to arrive it is.  Some user
-        processes them after its arrival and at the latest in its first round.
+        For each request the tokens of the nodes whose first user to arrive it is, if these count.
+        Some user processes them after its arrival and at the latest in its first round.
     """
 
-    own: Sequence[int]
-    nodes: Sequence[Sequence[int]]
+    private: Sequence[int]
+    nodes: Sequence[Sequence[int]] = ()
 
 
 def processed(instance: Instance, arrivals: Sequence[int]) -> Processed:
@@ -104,3 +113,77 @@ def processed(instance: Instance, arrivals: Sequence[int]) -> Processed:
     for weight, users in zip(forest.weights, forest.users, strict=True):
         nodes[min(users, key=arrivals.__getitem__)].append(weight)
     return Processed(forest.private, nodes)
+
+
+class BlockUsers:
+    """The users of all nodes of a forest: one entry for each node and user."""
+
+    def __init__(self, forest: Forest) -> None:
+        pairs = [(v, i) for v, users in enumerate(forest.users) for i in users]
+        nodes, users = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
+        self._users = users
+        self._first = np.flatnonzero(np.diff(nodes, prepend=-1))  # entry of each node
+        self._sizes = np.diff(self._first, append=len(nodes))
+        self._by_user = np.argsort(users, kind="stable")
+        self._having = np.flatnonzero(np.diff(users[self._by_user], prepend=-1))
+        self._tokens = np.array([forest.weights[v] for v in nodes.tolist()], dtype=object)
+        self._private = np.array(forest.private, dtype=object)
+
+    def profile(self, weights: Numbers) -> Numbers:
+        """Return the tokens that each request counts in its first round, in each period.
+
+        Parameters
+        ----------
+        weights
+            Of each request in each period: floats, or integers, for which parts are rounded down.
+        """
+        kind: Any = weights.dtype
+        counted = np.repeat(self._private.astype(kind)[:, None] + 1, weights.shape[1], axis=1)
+        if len(self._users):
+            mine, sums = self._parts(weights)
+            tokens = self._tokens.astype(kind)[:, None] * mine
+            tokens = tokens / sums if kind.kind == "f" else tokens // sums
+            self._add(counted, tokens)
+        return counted
+
+    def slope(self, weights: Floats, reads: Floats) -> Floats:
+        """Return how payments change with the logarithms of weights.
+
+        Parameters
+        ----------
+        weights
+            As of `profile`, in floats.
+        reads
+            What each request pays for one token in each period.
+        """
+        change = np.zeros_like(weights)
+        if len(self._users):
+            mine, sums = self._parts(weights)
+            share, paid = mine / sums, reads[self._users]
+            mean = np.repeat(np.add.reduceat(share * paid, self._first), self._sizes, axis=0)
+            self._add(change, self._tokens.astype(float)[:, None] * share * (paid - mean))
+        return change
+
+    def _parts(self, weights: Numbers) -> tuple[Numbers, Numbers]:
+        """Return of each entry the weight of its user, and the sum over the node, 1 at least."""
+        mine = weights[self._users]
+        sums = np.add.reduceat(mine, self._first)
+        sums[sums == 0] = 1
+        return mine, np.repeat(sums, self._sizes, axis=0)
+
+    def _add(self, columns: Numbers, entries: Numbers) -> None:
+        """Add the entries of each user."""
+        ranked = entries[self._by_user]
+        columns[self._users[self._by_user][self._having]] += np.add.reduceat(ranked, self._having)
+
+
+def in_periods(lists: Sequence[Sequence[int]], first: Sequence[int], count: int) -> Numbers:
+    """Return the weights of a proof in ``count`` periods or more, in integers.
+
+    Each request has a list of them, from the period ``first`` on in which it arrives.
+    """
+    ends = (start + len(row) for start, row in zip(first, lists, strict=True))
+    table = np.zeros((len(lists), max(1, count, *ends)), dtype=object)
+    for row, start, values in zip(table, first, lists, strict=True):
+        row[start : start + len(values)] = values
+    return table
