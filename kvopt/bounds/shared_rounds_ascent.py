@@ -378,7 +378,7 @@ class _Prices:
         )
         if queue is None:
             return Shares(fixed, slopes, beside, 0 * grown, 0 * grown), None
-        sizes = queue.sizes(_PARTS)
+        sizes = queue.part_sizes(_PARTS)
         grown[sizes.sum(axis=0) == 0] = 0.0
         parts = np.where(sizes > 0, np.maximum(point.backlog, _LOWEST), 0.0)
         # Prices of a window sum to its share at least.

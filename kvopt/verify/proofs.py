@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
+from kvopt.verify.check_seconds import by_shares
+from kvopt.verify.check_shared_rounds import by_shared_rounds
 from kvopt.verify.configurations import by_configurations
 from kvopt.verify.prices import by_prices
 from kvopt.verify.problem import Problem, Request
 from kvopt.verify.relaxations import relaxed
-from kvopt.verify.seconds import by_shares
-from kvopt.verify.shared_rounds import by_shared_rounds
 from kvopt.verify.volume import by_volume
 from kvopt.verify.work import Invalid, Prepared, Work, ascend, paired, refuse, resources_of
 
@@ -22,8 +22,8 @@ KINDS: dict[str, tuple[str, Callable[[Problem, Proof, Work], Prepared]]] = {
     "volume": ("volume", by_volume),
     "configurations": ("configurations prices", by_configurations),
     "search": ("configurations prices", by_configurations),
-    "shares": ("seconds volume", by_shares),
-    "shared-rounds": ("shared_rounds backlog", by_shared_rounds),
+    "shares": ("check_seconds volume", by_shares),
+    "shared-rounds": ("check_shared_rounds check_backlog", by_shared_rounds),
 }
 """For each kind of proof the modules to read, and the function that prepares its evaluation."""
 _TIMED = ("shares", "shared-rounds")

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import Any
 
+from kvopt.verify.check_machine_time import check_machine_time
+from kvopt.verify.check_slo import check_in_time
 from kvopt.verify.eager import check_eager
-from kvopt.verify.machine_time import check_machine_time
 from kvopt.verify.problem import Problem, problem_of
 from kvopt.verify.proofs import modules_of, value_of_proof
 from kvopt.verify.runs import Times, checked_run, times_of, uncovered
-from kvopt.verify.slo import check_in_time
 from kvopt.verify.work import Work, as_decimal, quoted, refuse
 
 
@@ -130,8 +130,9 @@ def _modules(certificate: dict[str, Any]) -> str:
     names = {"problem", "reading", "relaxations", "report", "runs", "work"}
     names = names.union(*map(modules_of, proofs))
     names |= {"eager"} if "eager" in certificate else set()
-    own = {"slo", "machine_time"} & certificate.keys()
-    names |= own | ({"seconds"} if own and certificate["clock"] != "rounds" else set())
+    further = {f"check_{name}" for name in ("slo", "machine_time") if name in certificate}
+    in_seconds = further and certificate["clock"] != "rounds"
+    names |= further | ({"check_seconds"} if in_seconds else set())
     return f"checked by {len(names)} modules of kvopt/verify: {', '.join(sorted(names))}"
 
 

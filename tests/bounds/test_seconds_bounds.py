@@ -17,7 +17,14 @@ from strategies import batch_time, timed_instance
 
 from kvopt import BatchTime, Instance, Line, Request, generate, solve
 from kvopt.bounds.seconds import seconds_bound
-from kvopt.bounds.seconds_evaluation import FULL, parts_of, request_times, served, shares_bound
+from kvopt.bounds.seconds_evaluation import (
+    FULL,
+    fixed_parts,
+    parts_of,
+    request_times,
+    served,
+    shares_bound,
+)
 from kvopt.errors import InvalidInput
 from kvopt.incumbent.proofs import SharesProof
 from kvopt.kernels.budget import Budget
@@ -122,7 +129,7 @@ def test_parts_are_the_rounds_they_say(
     chosen, lines = batch_time(server), [Line(*server.lines[-1])]
     instance = Instance(memory, [Request(0, 1, 1), Request(0, prompt, output)])
     whole = request_times(instance, chosen, lines, kind)
-    found = parts_of(instance, chosen, lines, whole, count)
+    found = parts_of(instance, chosen, lines, whole, count, fixed_parts(instance, lines, FULL))
     assert sorted(set(found.owners)) == [0, 1]
     rows = [
         (begin, takes, work, early)

@@ -108,7 +108,7 @@ def with_backlog(
     columns = RoundColumns.of(instance, model, proof.rows, arrivals_ns(instance), done=done)
     queue = queue_of(columns, CellGrid(unit, proof.cell, len(proof.row_prices[0])))
     parts = [[source.choice((0, 0, 5, 60, 200, unit)) for _ in range(count)] for _ in range(3)]
-    sums = (queue.sizes(3) * np.array(parts, dtype=object)).sum(axis=0)
+    sums = (queue.part_sizes(3) * np.array(parts, dtype=object)).sum(axis=0)
     weights = [request.weight for request in instance]
     grown = [source.choice((0, 20, 64)) * weight for weight in weights]
     beside, waits = list(proof.interference), [0] * count

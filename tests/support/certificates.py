@@ -19,9 +19,9 @@ from kvopt.incumbent.proofs import Proof
 from kvopt.problem.instance import Instance
 from kvopt.problem.instance_files import instance_to_json
 from kvopt.verify import Verdict, verify, verify_text
+from kvopt.verify.check_slo import Due, most_in_time
 from kvopt.verify.problem import Problem, Request, hash_of
 from kvopt.verify.proofs import value_of_proof
-from kvopt.verify.slo import Due, most_in_time
 from kvopt.verify.work import Work
 
 Place = tuple[str | int, ...]

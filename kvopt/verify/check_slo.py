@@ -12,11 +12,11 @@ from itertools import accumulate
 from operator import itemgetter
 from typing import Any, NamedTuple
 
+from kvopt.verify.check_seconds import part_of
+from kvopt.verify.check_shared_rounds import Attaining, cheapest_cost
 from kvopt.verify.problem import LARGEST_FIELD, Problem, Request
 from kvopt.verify.relaxations import relaxed
 from kvopt.verify.runs import Times, checked_run, uncovered
-from kvopt.verify.seconds import part_of
-from kvopt.verify.shared_rounds import Attaining
 from kvopt.verify.work import Invalid, Work, ascend, paired, pairwise, quoted, refuse
 
 _UNITS = {"s": 10**9, "ms": 10**6, "us": 1000, "ns": 1}
@@ -211,7 +211,7 @@ def _by_shared_rounds(
             can.append(i)
     requests, fresh = [problem.requests[i] for i in can], tuple(done[i] for i in can)
     some = replace(problem, requests=requests, fresh=fresh, weights=(), most=None)
-    value = Attaining(some, clock, proof, dues, work).counted(work)
+    value = Attaining(some, proof, dues, work).counted()
     return min(value, len(can)), len(due) - len(can)
 
 
@@ -284,10 +284,8 @@ class TimePrices:
     ) -> int:
         """Return the cost of the cheapest amount of time, ``rate`` of it in a unit.
 
-        The window is from the arrival until the first and the last token are due; no more than
-        ``later`` is between these two.  At the cheapest time ``top`` tokens are held, then
-        ``slope`` less at each next one.  To take the cheapest first is best, since all sets
-        within such limits are a matroid.
+        The window is from the arrival until the first and the last token are due; for the rest see
+        `cheapest_cost`.
         """
         begin, early, end = window
         parts = []
@@ -296,17 +294,10 @@ class TimePrices:
                 left, right = self.cells(first, last)
                 edges = pairwise([first, *self.borders[left + 1 : right], last])
                 parts += [
-                    (p, is_late, b - a) for p, (a, b) in paired(self.prices[left:right], edges)
+                    (price, is_late, rate * (b - a))
+                    for price, (a, b) in paired(self.prices[left:right], edges)
                 ]
-        cost = 0
-        for price, is_late, size in sorted(parts):
-            size = min(rate * size, amount, later if is_late else amount)
-            cost += price * (size * top - slope * (size * (size - 1) // 2))
-            top, amount = top - slope * size, amount - size
-            later -= size * is_late
-            if not amount:
-                break
-        return cost
+        return cheapest_cost(parts, amount, later, top, slope)
 
 
 def _sum_of_times(begin: int, end: int) -> int:

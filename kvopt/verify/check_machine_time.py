@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import Any
 
+from kvopt.verify.check_seconds import part_of
 from kvopt.verify.problem import Problem
 from kvopt.verify.relaxations import relaxed
-from kvopt.verify.seconds import part_of
 from kvopt.verify.work import Invalid, Work, paired, refuse
 
 
