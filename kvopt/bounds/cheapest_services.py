@@ -6,11 +6,16 @@ bits.  `kvopt.bounds.shared_rounds` has the bound.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
+from kvopt.bounds.prefix_shares import Processed
+from kvopt.bounds.seconds_evaluation import integers, longest
 from kvopt.problem.arrays import Floats, Integers, Numbers
+from kvopt.problem.batch_time import BatchTime
+from kvopt.problem.instance import Instance
 
 
 class CellGrid(NamedTuple):
@@ -43,36 +48,118 @@ class CellPrices(NamedTuple):
     rows: Numbers
 
 
-class Services(NamedTuple):
-    """Requests in the columns that the loops read, in one kind of numbers.
+class RoundColumns(NamedTuple):
+    """Requests in the columns that a bound by shared rounds needs; times in nanoseconds.
 
     Parameters
     ----------
-    arrivals, alone, shortest, growth, prompts, nodes, profile
-        As of `kvopt.bounds.shared_rounds.RoundColumns`.
-    whole, later
-        Least length of all rounds, and of all but the first.
-    rates
-        Price of waiting.
-    fixed, slopes
-        Prices of rounds.
-    lowest
-        Minimum of the profile.
+    arrivals
+        From the first one on.
+    alone
+        Least time from the arrival to the completion.
+    rounds
+        Rounds that yield a token.
+    shortest
+        Least length of such a round.
+    held
+        Tokens held in the first of them.
+    growth
+        Tokens held in addition in all later ones.
+    prompts
+        For each row the work of the prompt beyond that of a token; the last row is interference.
+    nodes
+        For each row the work of the nodes whose first user to arrive it is.
+    counts
+        Weights of the latencies.
+    profile
+        Tokens for which it pays in its first round, by periods of cells.
     """
 
     arrivals: Numbers
     alone: Numbers
+    rounds: Numbers
     shortest: Numbers
-    whole: Numbers
-    later: Numbers
+    held: Numbers
     growth: Numbers
-    rates: Numbers
-    fixed: Numbers
-    slopes: Numbers
     prompts: Numbers
     nodes: Numbers
+    counts: Numbers
     profile: Numbers
-    lowest: Numbers
+
+    @classmethod
+    def of(
+        cls,
+        instance: Instance,
+        model: BatchTime,
+        rows: Sequence[Sequence[int]],
+        arrivals: Sequence[int],
+        *,
+        chunks: bool = False,
+        done: Processed | None = None,
+    ) -> RoundColumns:
+        """Return the columns of an instance, in integers of any size.
+
+        With ``chunks`` prompts may be processed in pieces: then each row is one line, and a token
+        of a prompt delays others by f(1) - f(0) only.  ``done`` are the prompt tokens that are
+        surely processed, if requests hold others as well; nodes are so in pieces.  The profile is
+        that of the whole prompt.
+        """
+        prompts = integers([request.prompt for request in instance])
+        outputs = integers([request.output for request in instance])
+        fresh = prompts if done is None else integers(done.private)
+        grown = outputs * (outputs - 1) // 2
+        token, prefill = longest(model.lines, 1), longest(model.lines, fresh + 1)
+        more = model.prompt_ns * fresh
+        chosen = [[model.lines[line] for line in row] for row in rows]
+        works = [longest(lines, fresh + 1) - longest(lines, 1) for lines in chosen]
+        beside = fresh * (token - longest(model.lines, 0)) if chunks else prefill - token
+        held = outputs * (prompts + 1) + grown
+        nodes = np.zeros((len(rows) + 1, len(instance)), dtype=object)
+        if done is not None and done.nodes:
+            slopes = [line.token_ns + model.prompt_ns for (line,) in chosen]
+            nodes[:-1] = np.outer(slopes, integers(list(map(sum, done.nodes))))
+        return cls(
+            arrivals=integers(arrivals) - min(arrivals, default=0),
+            alone=prefill + more + (outputs - 1) * token + model.kv_ns * held,
+            rounds=outputs,
+            shortest=token + model.kv_ns * (prompts + 1),
+            held=prompts + 1,
+            growth=grown,
+            prompts=np.array([work + more for work in (*works, beside)], dtype=object),
+            nodes=nodes,
+            counts=integers([request.weight for request in instance]),
+            profile=(prompts + 1)[:, None],
+        )
+
+
+class Shares(NamedTuple):
+    """Prices of rounds, and shares of interference.
+
+    Parameters
+    ----------
+    fixed, slopes
+        Prices of rounds, as in a proof.
+    interference
+        Shares that charge works in times alone, over the unit.
+    grown
+        Shares that charge prompts by the backlog, over the unit.
+    left
+        What of ``grown`` charges the works of tokens in times alone, over the unit.
+    """
+
+    fixed: Numbers
+    slopes: Numbers
+    interference: Numbers
+    grown: Numbers
+    left: Numbers
+
+
+T = TypeVar("T", bound=NamedTuple)
+
+
+def in_kind(columns: T, kind: Any) -> T:
+    """Return columns in one kind of numbers."""
+    return columns._make(np.asarray(column, dtype=kind) for column in columns)
 
 
 class Payments(NamedTuple):
@@ -105,7 +192,8 @@ def find_cheapest(
     grid: CellGrid,
     never: float,
     prices: CellPrices,
-    services: Services,
+    columns: RoundColumns,
+    shares: Shares,
     payments: Payments,
 ) -> None:
     """Find the least cost of a range of requests.
@@ -117,27 +205,30 @@ def find_cheapest(
     """
     cell, period = grid.cell, grid.period
     by_round, by_token, rows = prices
-    (arrivals, alone, shortest, whole, later, growth, rates, fixed, slopes, prompts, nodes, profile,
-     lowest) = services  # fmt: skip
+    arrivals, alone, rounds, shortest, _, growth, prompts, nodes, counts, profile = columns
+    fixed, slopes, interference, grown, _ = shares
     values, ends, limits = payments
     count = len(by_round)
     stack, sizes = np.empty_like(by_round), np.empty_like(by_round)
     for i in range(first, last):
         arrival, k = arrivals[i], int(arrivals[i] // cell)
+        whole = rounds[i] * shortest[i]
+        later = whole - shortest[i]
+        rate = counts[i] * grid.unit - interference[i] - grown[i]
         after, place, wait = k, count, max(alone[i], count * cell - arrival)
-        best = never + 0 * arrival if wait * 1.0 * rates[i] >= never else wait * rates[i]
+        best = never + 0 * arrival if wait * 1.0 * rate >= never else wait * rate
         head, top, total, cost, limit = 0, 0, 0 * arrival, 0 * arrival, 0 * arrival
-        token, prompt, least, is_bounded = 0 * arrival, 0 * arrival, 0 * arrival, False
+        token, prompt, lowest, is_bounded = 0 * arrival, 0 * arrival, 0 * arrival, False
         node = 0 * arrival
         while k < count:
             begin, end = max(k * cell, arrival), (k + 1) * cell
-            time = rates[i] * max(alone[i], begin - arrival)
-            if time + least >= best:
+            time = rate * max(alone[i], begin - arrival)
+            if time + lowest >= best:
                 break
             # The cell joins those that are used, and what is dearer than needed leaves.
             pays = max(fixed[i] - slopes[i] * (begin - arrival), 0 * arrival)
             price = (pays + by_round[k] + by_token[k] * profile[i, k // period]) // shortest[i]
-            if total < whole[i] or price < stack[head]:
+            if total < whole or price < stack[head]:
                 spot = top
                 while spot > head and stack[spot - 1] < price:
                     stack[spot], sizes[spot] = stack[spot - 1], sizes[spot - 1]
@@ -145,7 +236,7 @@ def find_cheapest(
                 stack[spot], sizes[spot] = price, end - begin
                 top += 1
                 total, cost = total + end - begin, cost + (end - begin) * price
-                while total - sizes[head] >= whole[i]:
+                while total - sizes[head] >= whole:
                     total, cost = total - sizes[head], cost - sizes[head] * stack[head]
                     head += 1
             if begin == arrival or by_token[k] < token:
@@ -153,7 +244,7 @@ def find_cheapest(
             if end > arrival + alone[i]:
                 # Its prompt is processed before its later rounds, and so are its nodes, which
                 # may be so at another time.
-                while after <= k and after * cell < end - later[i]:
+                while after <= k and after * cell < end - later:
                     work, beside = 0 * arrival, 0 * arrival
                     for row in range(len(rows)):
                         work += rows[row, after] * prompts[row, i]
@@ -163,20 +254,23 @@ def find_cheapest(
                     if after * cell <= arrival or beside < node:
                         node = beside
                     after += 1
-                value = time + cost - (total - whole[i]) * stack[head]
+                value = time + cost - (total - whole) * stack[head]
                 value += growth[i] * token + prompt + node
                 if value < best:
                     best, place, limit = value, k, stack[head]
-                if not is_bounded and rates[i] > 0:
+                if not is_bounded and rate > 0:
                     is_bounded = True
-                    # Services of all cells that are worth a wait cost so much at the least.
-                    last = min(count, int((arrival + best // rates[i]) // cell) + 1)
+                    # Services of all cells that are worth a wait cost this much or more.
+                    last = min(count, int((arrival + best // rate) // cell) + 1)
                     low, token_low = by_round[k], by_token[k]
                     for other in range(int(arrival // cell), last):
                         low = min(low, by_round[other])
                         token_low = min(token_low, by_token[other])
-                    least = (low + token_low * lowest[i]) // shortest[i] * whole[i]
-                    least += growth[i] * token_low
+                    held = profile[i, 0]
+                    for other in range(1, profile.shape[1]):
+                        held = min(held, profile[i, other])
+                    lowest = (low + token_low * held) // shortest[i] * whole
+                    lowest += growth[i] * token_low
             k += 1
         values[i], ends[i], limits[i] = best, place, limit
 
@@ -209,14 +303,15 @@ def add_services(
     last: int,
     grid: CellGrid,
     prices: CellPrices,
-    services: Services,
+    columns: RoundColumns,
+    shares: Shares,
     payments: Payments,
     used: Used,
 ) -> None:
     """Add the use of a range of requests at the costs of `find_cheapest`."""
     by_round, by_token, rows = prices
-    (arrivals, _, shortest, whole, later, growth, _, fixed, slopes, prompts, nodes, profile,
-     _) = services  # fmt: skip
+    arrivals, _, whole_rounds, shortest, _, growth, prompts, nodes, _, profile = columns
+    fixed, slopes, _, _, _ = shares
     _, ends, limits = payments
     cell, period = grid.cell, grid.period
     rounds, tokens, works, by_fixed, by_slope, reads = used
@@ -226,9 +321,11 @@ def add_services(
         if place >= len(by_round):
             continue  # it waits until nothing costs anything
         begin = int(arrival // cell)
+        whole = whole_rounds[i] * shortest[i]
+        later = whole - shortest[i]
         cheap, full, ties = begin, 0.0, 0.0
-        prompt, least = begin, -1.0
-        node, least_node = begin, -1.0
+        prompt, lowest = begin, -1.0
+        node, lowest_node = begin, -1.0
         for k in range(begin, place + 1):
             since = max(k * cell - arrival, 0.0)
             pays = max(fixed[i] - slopes[i] * since, 0.0)
@@ -240,21 +337,21 @@ def add_services(
                 ties += size
             if by_token[k] < by_token[cheap]:
                 cheap = k
-            if k * cell < (place + 1) * cell - later[i]:
+            if k * cell < (place + 1) * cell - later:
                 work, beside = 0.0, 0.0
                 for row in range(len(rows)):
                     work += rows[row, k] * prompts[row, i]
                     beside += rows[row, k] * nodes[row, i]
-                if least < 0.0 or work < least:
-                    least, prompt = work, k
-                if least_node < 0.0 or beside < least_node:
-                    least_node, node = beside, k
+                if lowest < 0.0 or work < lowest:
+                    lowest, prompt = work, k
+                if lowest_node < 0.0 or beside < lowest_node:
+                    lowest_node, node = beside, k
         tokens[cheap] += growth[i]
         for row in range(len(rows)):
             works[row, prompt] += prompts[row, i]
             works[row, node] += nodes[row, i]
         # CellPrices of the last price are used in part, all of them alike.
-        part = (whole[i] - full) / ties
+        part = (whole - full) / ties
         for k in range(begin, place + 1):
             if costs[k] > limits[i]:
                 continue

@@ -45,7 +45,7 @@ def most_together(instance: Instance, *, chunks: bool = False) -> list[int]:
     """
     if chunks:
         return [len(users) for users in instance.forest.users]
-    forest, most = instance.forest, list[int]()
+    forest, limits = instance.forest, list[int]()
     to_node = {
         node: tokens
         for path in forest.paths
@@ -54,8 +54,8 @@ def most_together(instance: Instance, *, chunks: bool = False) -> list[int]:
     for node, users in enumerate(forest.users):
         held = accumulate(sorted(forest.private[i] + 1 for i in users), initial=to_node[node])
         fit = sum(1 for _ in takewhile(lambda tokens: tokens <= instance.memory, held)) - 1
-        most.append(max(1, min(fit, instance.max_active or fit)))
-    return most
+        limits.append(max(1, min(fit, instance.max_active or fit)))
+    return limits
 
 
 def shared_out(instance: Instance, *, chunks: bool = False) -> Instance:

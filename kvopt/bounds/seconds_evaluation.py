@@ -102,7 +102,7 @@ def shares_bound(
     if proof.company:
         assert instance.workers == 1, "company is of one worker"
         company = integers(proof.company)
-        added = company_value(when, part.alone, cut, company, FULL * counts - weights - company)
+        added = _company_value(when, part.alone, cut, company, FULL * counts - weights - company)
         total += 2 * memory * (unit // FULL) * added
     return -(-total // (2 * memory * unit * scale))
 
@@ -141,31 +141,21 @@ def line_sets(model: BatchTime, *, chunks: bool) -> list[tuple[int, ...]]:
 
 def served(begins: Numbers, takes: Numbers, slopes: Numbers) -> Numbers:
     """Serve one at a time, the largest slope first; return of each part 2 * (sum of t dt)."""
-    begin, end, who = one_at_a_time(begins, takes, -slopes)
+    begin, end, requests = one_at_a_time(begins, takes, -slopes)
     squares = 0 * takes
-    np.add.at(squares, who, (end - begin) * (end + begin))
+    np.add.at(squares, requests, (end - begin) * (end + begin))
     return squares
 
 
-def company_value(
+def _company_value(
     arrivals: Numbers, alone: Numbers, cut: Parts, company: Numbers, rest: Numbers
 ) -> int:
-    """Return the gain by company over the times alone, times 64.
-
-    Parameters
-    ----------
-    arrivals, alone
-        Columns of requests, in nanoseconds.
-    cut
-        Work of requests that makes rounds longer, and its earliest begin.
-    company, rest
-        Shares of the latency of each request, in parts of 64.
-    """
-    arrivals, longest = arrivals - arrivals.min(), int(alone.max())
+    """Return the gain by company over the times alone, for shares in 64 parts, times 64."""
+    arrivals, longest_alone = arrivals - arrivals.min(), int(alone.max())
     # No work, begin or delay exceeds this.
     share = max(FULL, int((company + rest).max()))
-    most = max(share * (int(arrivals.max()) + longest), longest * int(company.sum()))
-    kind = np.int64 if fits(most) else object
+    largest = max(share * (int(arrivals.max()) + longest_alone), longest_alone * int(company.sum()))
+    kind = np.int64 if fits(largest) else object
     windows = InterferenceWindows.of(arrivals.astype(kind), alone.astype(kind), cut)
     costs, _ = windows.cheapest(company.astype(kind), rest.astype(kind))
     works, paid = windows.works.astype(object), cut.summed(cut.works * costs)
@@ -343,8 +333,8 @@ def request_times(
     )
     later += base * (top * base * rest + (top * p - base) * n1 - (kv * top + p) * n2 + kv * n3)
     # The first round processes the prompt as well.
-    own = model.prompt_ns * fresh + kv * (prompt + 1)
-    work, twice = longest(lines, fresh + 1) - whole_fixed + own + slot, p * rest - kv * rest * rest
+    more = model.prompt_ns * fresh + kv * (prompt + 1)
+    work, twice = longest(lines, fresh + 1) - whole_fixed + more + slot, p * rest - kv * rest * rest
     if done is not None and done.nodes:  # other requests may process them in earlier rounds
         by_nodes = [
             sum(longest(lines, tokens) - whole_fixed + model.prompt_ns * tokens for tokens in nodes)
@@ -356,8 +346,8 @@ def request_times(
     return RequestTimes(
         takes=base * volume_of(prompt, output) + memory * (work + wide * rest - kv * n1),
         delays=first + later,
-        alone=twice // 2 + whole + own,
-        prompts=own + ((one - none) * (fresh + 1) if chunks else whole - none),
+        alone=twice // 2 + whole + more,
+        prompts=more + ((one - none) * (fresh + 1) if chunks else whole - none),
         early=whole - one + model.prompt_ns * fresh if chunks else 0 * prompt,
     )
 

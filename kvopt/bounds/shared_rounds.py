@@ -26,135 +26,27 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from kvopt.bounds.backlog import Queue
-from kvopt.bounds.cheapest_services import CellGrid, CellPrices, Payments, Services, find_cheapest
-from kvopt.bounds.prefix_shares import BlockUsers, Processed, in_periods, processed
+from kvopt.bounds.cheapest_services import (
+    CellGrid,
+    CellPrices,
+    Payments,
+    RoundColumns,
+    Shares,
+    find_cheapest,
+    in_kind,
+)
+from kvopt.bounds.prefix_shares import BlockUsers, in_periods, processed
 from kvopt.bounds.seconds_evaluation import FULL, integers, longest
 from kvopt.incumbent.proofs import SharedRoundsProof
 from kvopt.kernels.interruptible import quick
 from kvopt.kernels.magnitudes import NEVER, fits
-from kvopt.problem.arrays import Integers, Numbers
+from kvopt.problem.arrays import Floats, Integers, Numbers
 from kvopt.problem.batch_time import BatchTime
 from kvopt.problem.clocks import arrivals_ns
 from kvopt.problem.instance import Instance
 
 _BEYOND = 2**300
 """Above all costs that numbers of instances and prices may lead to."""
-
-
-class RoundColumns(NamedTuple):
-    """Requests in the columns that a bound by shared rounds needs; times in nanoseconds.
-
-    Parameters
-    ----------
-    arrivals
-        From the first one on.
-    alone
-        Least time from the arrival to the completion.
-    rounds
-        Rounds that yield a token.
-    shortest
-        Least length of such a round.
-    held
-        Tokens held in the first of them.
-    growth
-        Tokens held in addition in all later ones.
-    prompts
-        For each row the work of the prompt beyond that of a token; the last row is interference.
-    nodes
-        For each row the work of the nodes whose first user to arrive it is.
-    counts
-        Weights of the latencies.
-    profile
-        Tokens for which it pays in its first round, by periods of cells.
-    """
-
-    arrivals: Numbers
-    alone: Numbers
-    rounds: Numbers
-    shortest: Numbers
-    held: Numbers
-    growth: Numbers
-    prompts: Numbers
-    nodes: Numbers
-    counts: Numbers
-    profile: Numbers
-
-    @classmethod
-    def of(
-        cls,
-        instance: Instance,
-        model: BatchTime,
-        rows: Sequence[Sequence[int]],
-        arrivals: Sequence[int],
-        *,
-        chunks: bool = False,
-        done: Processed | None = None,
-    ) -> RoundColumns:
-        """Return the columns of an instance, in integers of any size.
-
-        With ``chunks`` prompts may be processed in pieces: then each row is one line, and a token
-        of a prompt delays others by f(1) - f(0) only.  ``done`` are the prompt tokens that are
-        surely processed, if requests hold others as well; nodes are so in pieces.  The profile is
-        that of the whole prompt.
-        """
-        prompts = integers([request.prompt for request in instance])
-        outputs = integers([request.output for request in instance])
-        fresh = prompts if done is None else integers(done.private)
-        grown = outputs * (outputs - 1) // 2
-        token, prefill = longest(model.lines, 1), longest(model.lines, fresh + 1)
-        more = model.prompt_ns * fresh
-        chosen = [[model.lines[line] for line in row] for row in rows]
-        works = [longest(lines, fresh + 1) - longest(lines, 1) for lines in chosen]
-        beside = fresh * (token - longest(model.lines, 0)) if chunks else prefill - token
-        held = outputs * (prompts + 1) + grown
-        nodes = np.zeros((len(rows) + 1, len(instance)), dtype=object)
-        if done is not None and done.nodes:
-            slopes = [line.token_ns + model.prompt_ns for (line,) in chosen]
-            nodes[:-1] = np.outer(slopes, integers(list(map(sum, done.nodes))))
-        return cls(
-            arrivals=integers(arrivals) - min(arrivals, default=0),
-            alone=prefill + more + (outputs - 1) * token + model.kv_ns * held,
-            rounds=outputs,
-            shortest=token + model.kv_ns * (prompts + 1),
-            held=prompts + 1,
-            growth=grown,
-            prompts=np.array([work + more for work in (*works, beside)], dtype=object),
-            nodes=nodes,
-            counts=integers([request.weight for request in instance]),
-            profile=(prompts + 1)[:, None],
-        )
-
-    def in_floats(self) -> RoundColumns:
-        """Return the columns in floats."""
-        return RoundColumns(*(column.astype(float) for column in self))
-
-    def works(self, rates: Rates) -> Numbers:
-        """Return by how much each request makes rounds of others longer in all."""
-        held = self.rounds * self.held + self.growth
-        works: Numbers = rates.token[-1] * self.rounds + self.prompts[-1] + rates.kv * held
-        return works
-
-
-class Shares(NamedTuple):
-    """Prices of rounds, and shares of interference.
-
-    Parameters
-    ----------
-    fixed, slopes
-        Prices of rounds, as in a proof.
-    interference
-        Shares that charge works in times alone, over the unit.
-    grown
-        Shares that charge prompts by the backlog, over the unit.
-    left
-        What of ``grown`` charges the works of tokens in times alone, over the unit.
-    """
-
-    fixed: Numbers
-    slopes: Numbers
-    interference: Numbers
-    grown: Numbers
-    left: Numbers
 
 
 class Rates(NamedTuple):
@@ -251,9 +143,8 @@ def shared_rounds_value(
     cells = priced(rates, prices, *charges(columns, shares, grid))
     kind = np.int64 if fits(_largest(columns, cells, grid, shares)) else object
     payments, never = Payments.of(len(instance), kind), _BEYOND if kind is object else NEVER
-    services = services_of(columns, grid.unit, shares, kind)
-    cells_of_kind = CellPrices(*(column.astype(kind) for column in cells))
-    quick(find_cheapest, kind)(0, len(instance), grid, never, cells_of_kind, services, payments)
+    numbers = in_kind(cells, kind), in_kind(columns, kind), in_kind(shares, kind)
+    quick(find_cheapest, kind)(0, len(instance), grid, never, *numbers, payments)
     total: int = sum(payments.values.tolist()) + added
     total += int(times_alone_value(columns, rates, shares))
     total -= machines_of(instance) * grid.cell * int(cells.rows[:-1].sum())
@@ -265,9 +156,16 @@ def queue_of(columns: RoundColumns, grid: CellGrid) -> Queue:
     return Queue.of(columns.arrivals, columns.alone, columns.prompts[-1], grid.cell, grid.cells)
 
 
+def works_of(columns: RoundColumns, rates: Rates) -> Numbers:
+    """Return by how much each request makes rounds of others longer in all."""
+    held = columns.rounds * columns.held + columns.growth
+    works: Numbers = rates.token[-1] * columns.rounds + columns.prompts[-1] + rates.kv * held
+    return works
+
+
 def times_alone_value(columns: RoundColumns, rates: Rates, shares: Shares) -> Any:
     """Return the times alone of shares of interference, less works of requests themselves."""
-    works = columns.works(rates)
+    works = works_of(columns, rates)
     values = (shares.interference + shares.grown) * columns.alone - shares.interference * works
     return (values - shares.left * (works - columns.prompts[-1])).sum()
 
@@ -338,6 +236,45 @@ def _add_payments(
             needed[k] += pays
 
 
+class RowSlopes(NamedTuple):
+    """How a bound changes with prices of rows in cells.
+
+    Parameters
+    ----------
+    works
+        Works by each row, and by interference.
+    dear
+        With the payment of requests for a round.
+    rows
+        With the price of each row.
+    """
+
+    works: Floats
+    dear: Floats
+    rows: Floats
+
+
+def row_slopes(
+    rates: Rates, used: tuple[Floats, Floats, Floats], prices: Floats, needed: Floats, there: float
+) -> RowSlopes:
+    """Return the slopes where requests use rounds, tokens and works of prompts.
+
+    They pay ``needed`` for a round; ``there`` is the time of all machines in a cell.
+    """
+    rounds, tokens, prompts = used
+    works = rates.token[:, None] * rounds + rates.kv * tokens + prompts
+    # What is left of the fixed parts is worth what tokens and active requests pay of it.
+    left = rates.by_memory / FULL * tokens / rates.memory
+    if rates.most_active is not None:
+        left = left + (1 - rates.by_memory / FULL) * rounds / rates.most_active
+    # A round that is paid raises the first row, or takes from what tokens pay.
+    is_raised = needed > (rates.fixed[1:-1, None] * prices[1:]).sum(axis=0)
+    dear = np.where(is_raised, (there - works[0]) / rates.fixed[0], left)
+    rows = works[:-1] - there + rates.fixed[:-1, None] * dear
+    rows[0] += rates.fixed[0] * (left - dear)
+    return RowSlopes(works, dear, rows)
+
+
 def windows(columns: RoundColumns, grid: CellGrid) -> tuple[Integers, Integers]:
     """Return the first cell wholly in the window of each request, and the one after the last."""
     first = -(-columns.arrivals // grid.cell)
@@ -355,27 +292,6 @@ def sums_over(first: Integers, last: Integers, numbers: Numbers, count: int) -> 
     return sums
 
 
-def services_of(columns: RoundColumns, unit: int, shares: Shares, kind: Any) -> Services:
-    """Return the columns that the loops read, in one kind of numbers."""
-    whole = columns.rounds * columns.shortest
-    services = Services(
-        columns.arrivals,
-        columns.alone,
-        columns.shortest,
-        whole,
-        whole - columns.shortest,
-        columns.growth,
-        columns.counts * unit - shares.interference - shares.grown,
-        shares.fixed,
-        shares.slopes,
-        columns.prompts,
-        columns.nodes,
-        columns.profile,
-        columns.profile.min(axis=1),
-    )
-    return Services(*(np.asarray(column, dtype=kind) for column in services))
-
-
 def _largest(columns: RoundColumns, cells: CellPrices, grid: CellGrid, shares: Shares) -> int:
     """Return a limit of all numbers in `find_cheapest`."""
     if not len(columns.arrivals) or not len(cells.round):
@@ -383,14 +299,12 @@ def _largest(columns: RoundColumns, cells: CellPrices, grid: CellGrid, shares: S
     fixed, slopes = int(shares.fixed.max()), int(shares.slopes.max())
     alone, count = int(columns.alone.max()), len(cells.round)
     wait = grid.unit * int(columns.counts.max()) * (2 * alone + 2 * grid.cell)
-    each = fixed + int(cells.token.max()) * int(columns.held.max()) + int(cells.round.max())
-    service = (each // int(columns.shortest.min()) + 1) * (alone + 2 * grid.cell)
+    price = fixed + int(cells.token.max()) * int(columns.held.max()) + int(cells.round.max())
+    service = (price // int(columns.shortest.min()) + 1) * (alone + 2 * grid.cell)
     works = columns.prompts.max(axis=1) + columns.nodes.max(axis=1)
     prompt = int((cells.rows.max(axis=1) * works).sum())
     growth = int(columns.growth.max()) * int(cells.token.max())
+    last = max(int(columns.arrivals.max()), grid.cell * count)
     # A price falls while it is positive, and one cell further.
-    times = (
-        max(int(columns.arrivals.max()), grid.cell * count),
-        slopes * (alone + grid.cell * count),
-    )
-    return int(max(wait + service + prompt + growth, each, *times))
+    fall = slopes * (alone + grid.cell * count)
+    return int(max(wait + service + prompt + growth, price, last, fall))

@@ -19,10 +19,12 @@ from kvopt.bounds.cheapest_services import (
     CellGrid,
     CellPrices,
     Payments,
-    Services,
+    RoundColumns,
+    Shares,
     Used,
     add_services,
     find_cheapest,
+    in_kind,
 )
 from kvopt.bounds.fluid import machine_prices
 from kvopt.bounds.gradient_ascent import Point as AnyPoint
@@ -32,17 +34,16 @@ from kvopt.bounds.seconds import SecondsBound
 from kvopt.bounds.seconds_evaluation import FULL
 from kvopt.bounds.shared_rounds import (
     Rates,
-    RoundColumns,
-    Shares,
     charges,
     machines_of,
     payments_of_rounds,
     priced,
     queue_of,
-    services_of,
+    row_slopes,
     shared_rounds_value,
     times_alone_value,
     windows,
+    works_of,
 )
 from kvopt.incumbent.proofs import SharedRoundsProof
 from kvopt.kernels.budget import Budget
@@ -176,12 +177,12 @@ class _Backlog(NamedTuple):
 
 
 class _At(NamedTuple):
-    """A point in whole numbers, the prices of cells there, and the payments of requests."""
+    """A point in whole numbers, the prices of cells, what requests hold, and their payments."""
 
     shares: Shares
     prices: Numbers
     cells: CellPrices
-    services: Services
+    profile: Floats
     payments: Payments
     backlog: _Backlog | None
 
@@ -246,7 +247,7 @@ class _Prices:
         arrivals = arrivals_ns(instance)
         done = processed(instance, arrivals) if has_blocks else None
         exact = RoundColumns.of(instance, model, rows, arrivals, chunks=chunks, done=done)
-        self._columns, self._threads = exact.in_floats(), threads
+        self._columns, self._threads = in_kind(exact, float), threads
         self._users = BlockUsers(instance.forest) if has_blocks else None
         self._choices = [
             Rates.of(instance, model, rows, part).in_floats()
@@ -254,7 +255,7 @@ class _Prices:
         ]
         self._rates, self._rows = self._choices[0], tuple(rows)
         self._machines = machines_of(instance)
-        self._works = self._columns.works(self._rates)
+        self._works = works_of(self._columns, self._rates)
         self._grid, self._fluid = self._on_grid()
         self._queue: Queue | None = None
         span = max(1.0, self._columns.arrivals.max())
@@ -406,11 +407,10 @@ class _Prices:
         cells = priced(self._rates, prices, *charges(columns, shares, grid))
         if self._users:
             columns = columns._replace(profile=self._users.profile(self._weights(point)))
-        services = services_of(columns, grid.unit, shares, float)
         payments = Payments.of(len(columns.arrivals), float)
         search = quick(find_cheapest, float)
         map_ranges(
-            lambda first, last: search(first, last, grid, _NEVER, cells, services, payments),
+            lambda first, last: search(first, last, grid, _NEVER, cells, columns, shares, payments),
             len(payments.values),
             self._threads,
         )
@@ -418,7 +418,7 @@ class _Prices:
         total += times_alone_value(columns, self._rates, shares)
         if backlog is not None:
             total += backlog.value / FINE
-        at = _At(shares, prices, cells, services, payments, backlog)
+        at = _At(shares, prices, cells, columns.profile, payments, backlog)
         return float(total / grid.unit), at
 
     def slope(self, point: AnyPoint, data: _At) -> _Point:
@@ -426,18 +426,9 @@ class _Prices:
         point, at = _Point(*point), data
         columns, rates, grid = self._columns, self._rates, self._grid
         used = self._used(at)
-        works = rates.token[:, None] * used.rounds + rates.kv * used.tokens + used.prompts
+        needed = payments_of_rounds(columns.arrivals, at.shares, grid)
         there = self._machines * grid.cell
-        # What is left of the fixed parts is worth what tokens and active requests pay of it.
-        left = rates.by_memory / FULL * used.tokens / rates.memory
-        if rates.most_active is not None:
-            left = left + (1 - rates.by_memory / FULL) * used.rounds / rates.most_active
-        paid = (rates.fixed[1:-1, None] * at.prices[1:]).sum(axis=0)
-        is_raised = payments_of_rounds(columns.arrivals, at.shares, grid) > paid
-        dear = np.where(is_raised, (there - works[0]) / rates.fixed[0], left)
-        rows = works[:-1] - there + rates.fixed[:-1, None] * dear
-        rows[0] += rates.fixed[0] * (left - dear)
-
+        works, dear, rows = row_slopes(rates, used[:3], at.prices, needed, there)
         # Rounds that requests use, less those that prices of rounds buy.
         by_fixed, by_slope = self._spent(at.shares, dear)
         by_fixed, by_slope = used.by_fixed - by_fixed, used.by_slope + by_slope
@@ -475,13 +466,14 @@ class _Prices:
         """Return the use of all requests."""
         count = len(self._columns.arrivals)
         by_fixed, by_slope = np.zeros((2, count))
-        reads = np.zeros_like(at.services.profile)
+        reads = np.zeros_like(at.profile)
+        columns = self._columns._replace(profile=at.profile)
 
         def of_range(first: int, last: int) -> Used:
             rounds, tokens = np.zeros((2, len(at.cells.round)))
             used = Used(rounds, tokens, np.zeros_like(at.cells.rows), by_fixed, by_slope, reads)
             add = quick(add_services, float)
-            add(first, last, self._grid, at.cells, at.services, at.payments, used)
+            add(first, last, self._grid, at.cells, columns, at.shares, at.payments, used)
             return used
 
         parts = map_ranges(of_range, count, self._threads)

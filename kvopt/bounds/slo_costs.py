@@ -11,8 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kvopt.bounds.cheapest_services import CellPrices
-from kvopt.bounds.shared_rounds import RoundColumns
+from kvopt.bounds.cheapest_services import CellPrices, RoundColumns
 from kvopt.kernels.compiled import compiled
 from kvopt.kernels.copying import order_of
 from kvopt.problem.arrays import Floats, Integers, Numbers

@@ -240,12 +240,12 @@ class OfCheapestTimes(PricesOfTime):
     ) -> None:
         unit = times.instance.memory if lines else 1
         whole, late = (np.array(column, dtype=float) / unit for column in (amounts, later))
-        most = np.array(tops, dtype=float)
-        super().__init__(times, whole * (most - slope * (whole - 1.0) / 2.0), unit, lines)
+        top = np.array(tops, dtype=float)
+        super().__init__(times, whole * (top - slope * (whole - 1.0) / 2.0), unit, lines)
         self._slope = slope
         self._integers = list(zip(amounts, later, tops, strict=True))
         begins, early, ends = (c.astype(float) for c in (times.begins, times.early, times.ends))
-        self._columns = begins, early, ends, whole, late, most
+        self._columns = begins, early, ends, whole, late, top
 
     def cheapest(self, prices: Floats) -> tuple[Floats, Floats]:
         """Return costs and holdings of the cheapest times."""

@@ -13,11 +13,18 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kvopt.bounds.cheapest_services import CellPrices
+from kvopt.bounds.cheapest_services import CellPrices, RoundColumns, in_kind
 from kvopt.bounds.gradient_ascent import Point, Steps, ascend
 from kvopt.bounds.prefix_shares import Processed
 from kvopt.bounds.seconds_evaluation import FULL, integers
-from kvopt.bounds.shared_rounds import Rates, RoundColumns, machines_of, priced, sums_over
+from kvopt.bounds.shared_rounds import (
+    Rates,
+    machines_of,
+    priced,
+    row_slopes,
+    sums_over,
+    works_of,
+)
 from kvopt.bounds.slo_prices import ActiveTimes, cheapest_cost, scale_of
 from kvopt.incumbent.proofs import SharedRoundsProof
 from kvopt.kernels.budget import Budget
@@ -78,7 +85,7 @@ class OfSharedRounds:
         # The ceiling of a limit of active requests is the one without.
         self._exact_rates = Rates.of(instance, model, rows, FULL)
         self._rows = tuple(rows)
-        self._columns, self._rates = self._exact.in_floats(), self._exact_rates.in_floats()
+        self._columns, self._rates = in_kind(self._exact, float), self._exact_rates.in_floats()
         self._there = machines_of(instance) * times.width
         # The cells that the window of each request touches.
         self._reach = (
@@ -115,7 +122,7 @@ class OfSharedRounds:
         """Return the best point on a way upwards, and on that of a moving mean of its points."""
         machine = point[1].sum(axis=0)
         # Prices at which a mean request pays for what it is worth are the scale of low ones.
-        lowest = max(machine.mean(), 1.0 / max(self._columns.works(self._rates).mean(), 1.0))
+        lowest = max(machine.mean(), 1.0 / max(works_of(self._columns, self._rates).mean(), 1.0))
         machine = np.maximum(machine, _FLOOR * lowest)
         self._scale = np.maximum(point[0], _FLOOR * self._shares(machine)), machine
         return ascend(self, point, _STEPS, budget).point
@@ -139,14 +146,7 @@ class OfSharedRounds:
         used = rounds, tokens, prompts, paid
         fill_rounds(demands, columns, fixed, cells, float(times.width), costs, used)
         value = float(np.maximum(0.0, 1.0 - costs).sum() + self._there * cells.rows[:-1].sum())
-        # Of the works in a cell, less its capacity.
-        works = rates.token[:, None] * rounds + rates.kv * tokens + prompts
-        left = tokens / rates.memory
-        is_raised = needed > (rates.fixed[1:-1, None] * rows[1:]).sum(axis=0)
-        # A round that is paid raises the first row, or takes from what tokens pay.
-        dear = np.where(is_raised, (self._there - works[0]) / rates.fixed[0], left)
-        slopes = works[:-1] - self._there + rates.fixed[:-1, None] * dear
-        slopes[0] += rates.fixed[0] * (left - dear)
+        _, dear, slopes = row_slopes(rates, used[:3], rows, needed, self._there)
         sums = np.append(0.0, np.cumsum(dear))
         first, last = self._reach
         return -value, _At(costs, (rates.fixed[0] * (paid - sums[last] + sums[first]), slopes))

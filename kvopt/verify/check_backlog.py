@@ -149,8 +149,9 @@ def _levels(
     for time, is_border, i in events:
         level += wait * (time - now)
         now = time
-        change = -prices[i] * FINE
-        if not is_border:
+        if is_border:
+            change = -prices[i] * FINE
+        else:
             change = line[i].share * FINE - max(line[i].wait, wait) * line[i].prompt
         lowest.append(level + min(change, 0))
         level += change

@@ -11,6 +11,7 @@ from operator import add, mul
 from typing import Any
 
 from kvopt.verify.check_backlog import FINE, Waiting, charge_backlog
+from kvopt.verify.check_seconds import by_memory_of
 from kvopt.verify.problem import Problem, surely_processed
 from kvopt.verify.work import Invalid, Prepared, Work, paired, refuse
 
@@ -82,9 +83,9 @@ class _Bound:
         self.fresh = list(problem.fresh or [request.prompt for request in requests])
         self.nodes, self.period = [0] * len(requests), 1 << 62
         self.held = [[request.prompt + 1] for request in requests]
-        by_memory, blocks = proof.get("by_memory", 64), proof.get("block_shares")
-        self._check(by_memory)
-        self.length, self.most = len(self.prices[0]), self.clock.line(1) - self.clock.line(0)
+        by_memory, blocks = by_memory_of(problem, proof), proof.get("block_shares")
+        self._check()
+        self.length, self.token = len(self.prices[0]), self.clock.line(1) - self.clock.line(0)
         self.in_pieces = problem.chunks or bool(blocks)
         both = self.in_pieces and bool(proof.get("grown"))
         refuse(both, "lower: the backlog is one of whole prompts, without block shares")
@@ -132,7 +133,7 @@ class _Bound:
         self.added = charge_backlog(requests, self.cell, self.length, self.work)
         self.left = [(FINE * r.share - r.wait * r.prompt) // FINE for r in requests]
 
-    def _check(self, by_memory: int) -> None:
+    def _check(self) -> None:
         """Refuse what is no proof of this problem."""
         clock, count = self.clock, len(self.problem.requests)
         if self.unit < 64 or self.unit % 64 or self.cell < 1:
@@ -151,11 +152,6 @@ class _Bound:
             raise Invalid("lower: interference of a request is in 0 .. 64 for each of its weight")
         is_fleet = any(self.charged) and self.problem.used > 1
         refuse(is_fleet, "lower: interference is of one worker")
-        limited = self.problem.most is not None
-        if not 0 <= by_memory <= 64 or (by_memory < 64 and not limited):
-            raise Invalid(
-                "lower: by_memory is in 0 .. 64, and 64 without a limit of active requests"
-            )
 
     def _price(self, by_memory: int) -> None:
         """Compute what a round, and a token held in it, cost in each cell."""
@@ -176,7 +172,7 @@ class _Bound:
             rows = [first, *others]
             cost = (
                 sum(price * length for price, length in paired(rows, token))
-                + (window + rest) * self.most
+                + (window + rest) * self.token
             )
             if problem.most is not None:
                 cost += (left - by_tokens) // problem.most
@@ -232,7 +228,7 @@ class _Bound:
         clock = self.clock
         works = [clock.line(fresh + 1, row) - clock.line(1, row) for row in self.rows]
         whole = clock.line(fresh + 1) - clock.line(1)
-        works.append(self.most * fresh if self.in_pieces else whole)
+        works.append(self.token * fresh if self.in_pieces else whole)
         return [work + clock.prompt * fresh for work in works]
 
     def value(self) -> int:
@@ -241,7 +237,7 @@ class _Bound:
         total += self.added
         unit = self.unit // 64
         for i, (_, prompt, output) in enumerate(self.problem.requests):
-            tokens = output * self.most
+            tokens = output * self.token
             tokens += self.clock.kv * (output * prompt + output * (output + 1) // 2)
             total += self._cheapest(i) + unit * self.charged[i] * self.alone[i]
             total -= unit * self.beside[i] * (tokens + self.works[i][-1]) + self.left[i] * tokens

@@ -19,10 +19,10 @@ from test_seconds_sharing import drawn_in_seconds, least
 
 from kvopt import BatchTime, Instance, Line, Request, Scope
 from kvopt.bounds.backlog import FINE
-from kvopt.bounds.cheapest_services import CellGrid
+from kvopt.bounds.cheapest_services import CellGrid, RoundColumns
 from kvopt.bounds.prefix_shares import Processed, shared_out
 from kvopt.bounds.seconds import seconds_bound
-from kvopt.bounds.shared_rounds import RoundColumns, queue_of, shared_rounds_value
+from kvopt.bounds.shared_rounds import queue_of, shared_rounds_value
 from kvopt.bounds.shared_rounds_ascent import shared_rounds_bound
 from kvopt.certificates.files import certificate_text, proof_from_json, proof_to_json
 from kvopt.incumbent.certificate import Certificate
