@@ -186,7 +186,7 @@ class Queue(NamedTuple):
         fine, classes = shares * FINE, Classes.of(waits, self.prompts)
         backlog = np.cumsum(changes[:-1]) * FINE
         quick(find_holds, kind)(self, fine, waits, backlog, classes, charged)
-        value = FINE * _exact(growth).sum() + (_exact(self.prompts) * _exact(holds)).sum()
+        value = FINE * exact(growth).sum() + (exact(self.prompts) * exact(holds)).sum()
         left = (fine - waits * self.prompts) // FINE
         return value, left[self.places], charged
 
@@ -379,6 +379,6 @@ def find_holds(
                 lowest, place = value, e
 
 
-def _exact(numbers: Numbers) -> Numbers:
+def exact(numbers: Numbers) -> Numbers:
     """Return numbers whose products are exact if they are integers."""
     return numbers if numbers.dtype.kind == "f" else numbers.astype(object)

@@ -350,7 +350,7 @@ def add_services(
         for row in range(len(rows)):
             works[row, prompt] += prompts[row, i]
             works[row, node] += nodes[row, i]
-        # CellPrices of the last price are used in part, all of them alike.
+        # Cells of the last price are used in part, all of them alike.
         part = (whole - full) / ties
         for k in range(begin, place + 1):
             if costs[k] > limits[i]:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, combinations, pairwise
 from operator import itemgetter
-from typing import Generic, NamedTuple, TypeVar
+from typing import Generic, TypeVar
 
 import numpy as np
 from msgspec.structs import replace
@@ -239,14 +239,6 @@ def _without_gaps(arrivals: Sequence[int], longest: float) -> Floats:
     return np.array([near[arrival] for arrival in arrivals], dtype=float)
 
 
-class _Slope(NamedTuple):
-    """The value at a point, and how it changes with weights and with company."""
-
-    value: float
-    by_weight: Floats
-    by_company: Floats
-
-
 class _Latency:
     """The bound as a concave function of weights and company, parts of the weights of requests.
 
@@ -286,27 +278,28 @@ class _Latency:
         beside = np.minimum(np.rint(company * limit), limit - whole)
         return tuple(tuple(share.astype(int).tolist()) for share in (whole, beside))
 
-    def evaluate(self, point: Point) -> tuple[float, _Slope]:
-        """Return the bound at a point, and its slope."""
+    def evaluate(self, point: Point) -> tuple[float, tuple[float, Floats, Floats]]:
+        """Return the bound at a point; and again with slopes by weights and by company."""
         weights, company = (np.array(share, dtype=float) / FULL for share in self.rounded(point))
         slopes = (weights / self._takes)[self._cut.owners]
         squares = self._cut.summed(served(self._begins, self._works, slopes))
         fluid = squares / (2.0 * self._takes) + self._ends - self._arrivals
         value = float((self._counts * self._alone + weights * (fluid - self._alone)).sum())
         if self._windows is None:
-            return value, _Slope(value, fluid - self._alone, 0.0 * company)
+            return value, (value, fluid - self._alone, 0.0 * company)
         rest = self._counts - weights - company
         added, delays, met = _accompanied(self._windows, company, rest)
         value += added
-        return value, _Slope(value, fluid - (self._alone + delays), met - delays)
+        return value, (value, fluid - (self._alone + delays), met - delays)
 
-    def slope(self, point: Point, data: _Slope) -> Point | None:
+    def slope(self, point: Point, data: tuple[float, Floats, Floats]) -> Point | None:
         """Return the slope, None if other weights gain too little and company does not count."""
-        part = np.where(data.by_weight > 0, 1.0 - point[0], -point[0])
-        gain = float((part * self._counts * data.by_weight).sum())
-        if self._windows is None and gain <= _ENOUGH * data.value:
+        value, by_weight, by_company = data
+        part = np.where(by_weight > 0, 1.0 - point[0], -point[0])
+        gain = float((part * self._counts * by_weight).sum())
+        if self._windows is None and gain <= _ENOUGH * value:
             return None
-        return data.by_weight, data.by_company
+        return by_weight, by_company
 
     def moved(self, point: Point, directions: Point, step: float) -> Point:
         """Move a share to the later side of each request, from the other side."""

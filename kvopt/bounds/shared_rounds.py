@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kvopt.bounds.backlog import Queue
+from kvopt.bounds.backlog import Queue, exact
 from kvopt.bounds.cheapest_services import (
     CellGrid,
     CellPrices,
@@ -40,6 +40,7 @@ from kvopt.bounds.seconds_evaluation import FULL, integers, longest
 from kvopt.incumbent.proofs import SharedRoundsProof
 from kvopt.kernels.interruptible import quick
 from kvopt.kernels.magnitudes import NEVER, fits
+from kvopt.kernels.parallel import map_ranges
 from kvopt.problem.arrays import Floats, Integers, Numbers
 from kvopt.problem.batch_time import BatchTime
 from kvopt.problem.clocks import arrivals_ns
@@ -140,15 +141,37 @@ def shared_rounds_value(
             grown, np.array(proof.backlog, dtype=object), integers(proof.waits)
         )
     shares = Shares(integers(proof.fixed), integers(proof.slopes), interference, grown, left)
+    total, _, _ = evaluated(columns, rates, shares, prices, grid, machines_of(instance))
+    return int(-(-(total + added) // grid.unit))
+
+
+def evaluated(
+    columns: RoundColumns,
+    rates: Rates,
+    shares: Shares,
+    prices: Numbers,
+    grid: CellGrid,
+    machines: int,
+    threads: int = 1,
+) -> tuple[Any, CellPrices, Payments]:
+    """Return a bound without the backlog, over the unit, in floats or integers.
+
+    With it come the prices of cells, and the payments of requests.
+    """
     cells = priced(rates, prices, *charges(columns, shares, grid))
-    kind = np.int64 if fits(_largest(columns, cells, grid, shares)) else object
-    payments, never = Payments.of(len(instance), kind), _BEYOND if kind is object else NEVER
+    kind, never = columns.arrivals.dtype, float(_BEYOND)
+    if kind.hasobject:
+        is_small = fits(_largest(columns, cells, grid, shares))
+        kind, never = (np.dtype(np.int64), NEVER) if is_small else (kind, _BEYOND)
+    payments, search = Payments.of(len(columns.arrivals), kind), quick(find_cheapest, kind)
     numbers = in_kind(cells, kind), in_kind(columns, kind), in_kind(shares, kind)
-    quick(find_cheapest, kind)(0, len(instance), grid, never, *numbers, payments)
-    total: int = sum(payments.values.tolist()) + added
-    total += int(times_alone_value(columns, rates, shares))
-    total -= machines_of(instance) * grid.cell * int(cells.rows[:-1].sum())
-    return -(-total // grid.unit)
+    map_ranges(
+        lambda first, last: search(first, last, grid, never, *numbers, payments),
+        len(payments.values),
+        threads,
+    )
+    total = exact(payments.values).sum() - machines * grid.cell * cells.rows[:-1].sum()
+    return total + times_alone_value(columns, rates, shares), cells, payments
 
 
 def queue_of(columns: RoundColumns, grid: CellGrid) -> Queue:
@@ -236,30 +259,13 @@ def _add_payments(
             needed[k] += pays
 
 
-class RowSlopes(NamedTuple):
-    """How a bound changes with prices of rows in cells.
-
-    Parameters
-    ----------
-    works
-        Works by each row, and by interference.
-    dear
-        With the payment of requests for a round.
-    rows
-        With the price of each row.
-    """
-
-    works: Floats
-    dear: Floats
-    rows: Floats
-
-
 def row_slopes(
     rates: Rates, used: tuple[Floats, Floats, Floats], prices: Floats, needed: Floats, there: float
-) -> RowSlopes:
-    """Return the slopes where requests use rounds, tokens and works of prompts.
+) -> tuple[Floats, Floats, Floats]:
+    """Return works by each row, and slopes of a bound: by payments for a round, and by rows.
 
-    They pay ``needed`` for a round; ``there`` is the time of all machines in a cell.
+    Requests use rounds, tokens and works of prompts, and pay ``needed`` for a round; ``there`` is
+    the time of all machines in a cell.
     """
     rounds, tokens, prompts = used
     works = rates.token[:, None] * rounds + rates.kv * tokens + prompts
@@ -272,7 +278,7 @@ def row_slopes(
     dear = np.where(is_raised, (there - works[0]) / rates.fixed[0], left)
     rows = works[:-1] - there + rates.fixed[:-1, None] * dear
     rows[0] += rates.fixed[0] * (left - dear)
-    return RowSlopes(works, dear, rows)
+    return works, dear, rows
 
 
 def windows(columns: RoundColumns, grid: CellGrid) -> tuple[Integers, Integers]:

@@ -23,7 +23,6 @@ from kvopt.bounds.cheapest_services import (
     Shares,
     Used,
     add_services,
-    find_cheapest,
     in_kind,
 )
 from kvopt.bounds.fluid import machine_prices
@@ -34,14 +33,12 @@ from kvopt.bounds.seconds import SecondsBound
 from kvopt.bounds.seconds_evaluation import FULL
 from kvopt.bounds.shared_rounds import (
     Rates,
-    charges,
+    evaluated,
     machines_of,
     payments_of_rounds,
-    priced,
     queue_of,
     row_slopes,
     shared_rounds_value,
-    times_alone_value,
     windows,
     works_of,
 )
@@ -62,7 +59,7 @@ _LARGEST_BITS, _SPARE_BITS = 61, 5
 _STEPS = Steps(600, 0.05, 40, momentum=0.9, memory=0.99, recent=0.1, patience=40, enough=2e-4)
 """Steps of prices."""
 _PER_REQUEST = 32
-"""CellPrices in the mean time of a request alone."""
+"""Cells in the mean time of a request alone."""
 _MOST_CELLS = 40_000
 """Limit of the cells, which are in the file of a proof."""
 _MOST_VISITS = 4_000_000
@@ -71,8 +68,6 @@ _MOST_ROWS = 4
 """Limit of the rows of a proof."""
 _LOWEST = 0.02
 """Lowest height of prices of rounds: at 0 they would have no slope."""
-_NEVER = 1e300
-"""Above all costs."""
 _FIRST = ((0.1, 0.0), (0.5, 0.5))
 """First prices of rounds, with shares of interference."""
 _FLUID = (0.0, 0.5, 1.0)
@@ -265,9 +260,13 @@ class _Prices:
 
     def _on_grid(self) -> tuple[CellGrid, Floats]:
         """Return the grid, and for each row the prices of the fluid by this row."""
-        columns, fluids = self._columns, []
+        columns, rates, fluids = self._columns, self._rates, []
+        held = columns.rounds * columns.held + columns.growth
         for row in range(len(self._rows)):
-            takes = self._takes(row)
+            # Machine time by this row, if tokens in memory pay f(0).
+            by_token = rates.kv + rates.fixed[row] / rates.memory
+            takes = rates.token[row] * columns.rounds + columns.prompts[row] + by_token * held
+            takes = takes / self._machines
             if takes.min() > 0:
                 priced_at = machine_prices(columns.arrivals.tolist(), takes, 4 * _MOST_CELLS)
                 fluids.append((row, *priced_at))
@@ -288,14 +287,6 @@ class _Prices:
         for row, times, prices in fluids:
             fluid[row] = np.interp(middles, times, prices, right=0.0)
         return grid, fluid
-
-    def _takes(self, row: int) -> Floats:
-        """Return the machine time of each request by a row, if tokens in memory pay f(0)."""
-        columns, rates = self._columns, self._rates
-        held = columns.rounds * columns.held + columns.growth
-        by_token = rates.kv + rates.fixed[row] / rates.memory
-        takes = rates.token[row] * columns.rounds + columns.prompts[row] + by_token * held
-        return np.asarray(takes / self._machines)
 
     def best(self, budget: Budget) -> SharedRoundsProof | None:
         """Climb, and return the best prices; at a low load then with windows that grow."""
@@ -404,18 +395,11 @@ class _Prices:
         columns, grid = self._columns, self._grid
         shares, backlog = self._shares(point)
         prices = np.rint(point.rows * grid.unit)
-        cells = priced(self._rates, prices, *charges(columns, shares, grid))
         if self._users:
             columns = columns._replace(profile=self._users.profile(self._weights(point)))
-        payments = Payments.of(len(columns.arrivals), float)
-        search = quick(find_cheapest, float)
-        map_ranges(
-            lambda first, last: search(first, last, grid, _NEVER, cells, columns, shares, payments),
-            len(payments.values),
-            self._threads,
+        total, cells, payments = evaluated(
+            columns, self._rates, shares, prices, grid, self._machines, self._threads
         )
-        total = payments.values.sum() - self._machines * grid.cell * cells.rows[:-1].sum()
-        total += times_alone_value(columns, self._rates, shares)
         if backlog is not None:
             total += backlog.value / FINE
         at = _At(shares, prices, cells, columns.profile, payments, backlog)

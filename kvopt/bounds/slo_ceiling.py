@@ -147,7 +147,7 @@ def slo_ceiling(
         shared = rounds.rounded(point)
         if (proved := rounds.proved(shared)) < value:
             value, proof = proved, shared
-            costs[can] = rounds.evaluate(point)[1].costs
+            costs[can] = rounds.evaluate(point)[1][0]
     return Ceiling(value, len(instance) - len(can), proof, costs)
 
 

@@ -9,7 +9,6 @@ its last token is due.  ``docs/service-levels.md`` has the proof.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 
@@ -38,19 +37,12 @@ _FIRST = (0.0, 0.3, 0.6, 1.0)
 _LOWEST, _FLOOR = 1e-3, 0.1
 """Lowest first part of rounds, and lowest scale of a price."""
 CELLS_OF_ROUNDS = 8
-"""CellPrices of equal prices in a typical window: with more of them the way is longer."""
+"""Cells of equal prices in a typical window: with more of them the way is longer."""
 _STEPS = Steps(
     1499, 0.2, momentum=0.97, memory=0.99, recent=0.1, patience=40, enough=1e-4,
     shorter=0.5, shortest=2e-3,
 )  # fmt: skip
 """Steps of prices over their scales."""
-
-
-class _At(NamedTuple):
-    """The payment of each request at a point, and the slope there."""
-
-    costs: Floats
-    slope: Point
 
 
 class OfSharedRounds:
@@ -127,8 +119,8 @@ class OfSharedRounds:
         self._scale = np.maximum(point[0], _FLOOR * self._shares(machine)), machine
         return ascend(self, point, _STEPS, budget).point
 
-    def evaluate(self, point: Point) -> tuple[float, _At]:
-        """Return minus the ceiling in floats, with payments and a slope."""
+    def evaluate(self, point: Point) -> tuple[float, tuple[Floats, Point]]:
+        """Return minus the ceiling in floats, with the payment of each request and a slope."""
         from kvopt.bounds.slo_costs import Demands, fill_rounds  # it loads numba
 
         columns, rates, times = self._columns, self._rates, self._times
@@ -149,22 +141,18 @@ class OfSharedRounds:
         _, dear, slopes = row_slopes(rates, used[:3], rows, needed, self._there)
         sums = np.append(0.0, np.cumsum(dear))
         first, last = self._reach
-        return -value, _At(costs, (rates.fixed[0] * (paid - sums[last] + sums[first]), slopes))
+        return -value, (costs, (rates.fixed[0] * (paid - sums[last] + sums[first]), slopes))
 
-    def slope(self, _: Point, data: _At) -> Point:
+    def slope(self, _: Point, data: tuple[Floats, Point]) -> Point:
         """Return the slope by the scale of each price."""
-        fixed, rows = (
-            scale * column for scale, column in zip(self._scale, data.slope, strict=True)
-        )
-        return fixed, rows
+        return tuple(scale * slope for scale, slope in zip(self._scale, data[1], strict=True))
 
     def moved(self, point: Point, directions: Point, step: float) -> Point:
         """Return the next point, by the scale of each price."""
-        fixed, rows = (
+        return tuple(
             np.maximum(column + step * scale * direction, 0.0)
             for column, scale, direction in zip(point, self._scale, directions, strict=True)
         )
-        return fixed, rows
 
     def _over(self, values: Numbers) -> Numbers:
         """Return for each cell the sum over the requests whose window touches it."""

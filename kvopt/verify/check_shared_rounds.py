@@ -182,24 +182,17 @@ class _Bound:
                 clock.kv * (sum(rows) + window + rest) + by_tokens // problem.memory
             )
 
-    def _payments(self) -> Iterator[int]:
-        """Yield what all requests pay for a round in each cell: sums of falling lines."""
-        levels, falls = [0] * (self.length + 1), [0] * (self.length + 1)
+    def _payments(self) -> Iterable[int]:
+        """Return what all requests pay for a round in each cell: sums of falling lines."""
+        sums = [0] * self.length
         for arrival, fixed, slope in paired(self.arrivals, self.fixed, self.slopes):
-            begin = arrival // self.cell
-            if begin >= self.length or not fixed:
-                continue
-            levels[begin] += fixed  # where it arrives it pays this much, then along a line
-            levels[begin + 1] -= fixed
-            end = self.length
-            if slope:
-                end = min(end, ((fixed - 1) // slope + arrival) // self.cell + 1)
-            if end > begin + 1:
-                for place, sign in ((begin + 1, 1), (end, -1)):
-                    levels[place] += sign * (fixed + slope * arrival)
-                    falls[place] += sign * slope * self.cell
-        pairs = paired(accumulate(levels[:-1]), accumulate(falls[:-1]))
-        return (level - fall * place for place, (level, fall) in enumerate(pairs))
+            k, begin, pays = arrival // self.cell, arrival // self.cell, fixed
+            while k < self.length and pays > 0:
+                sums[k] += pays
+                k += 1
+                pays = fixed - slope * (k * self.cell - arrival)
+            self.work.spend(4 * (k - begin + 1))
+        return sums
 
     def _windows(self, shares: list[int]) -> Iterator[int]:
         """Yield the sum of the shares of the times alone that contain each cell."""
@@ -320,8 +313,8 @@ class Attaining(_Bound):
         self.dues = dues
         super().__init__(problem, {**proof, "slopes": none, "interference": none}, work)
 
-    def _payments(self) -> Iterator[int]:
-        """Yield what all requests pay for a round in each cell."""
+    def _payments(self) -> Iterable[int]:
+        """Return what all requests pay for a round in each cell."""
         ranges = [self._cells(i) for i in range(len(self.fixed))]
         return self._sums((a for a, _ in ranges), (b for _, b in ranges), self.fixed)
 
