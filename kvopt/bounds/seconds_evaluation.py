@@ -15,30 +15,19 @@ since at most M tokens are held.  The sum over its rounds is the machine time th
 maximum of all lines.
 
 The machine has one second in a second.  So a schedule is a *fluid*: request i is served at rates
-that sum to at most 1, from its arrival on; to at most the number of workers in a fleet.  Let B_i
-be the mean of the times at which it is served, delta_i the least time from there to its completion,
-and E_i its time alone.  The latency of i is counted in three shares:
+that sum to at most 1, from its arrival on; to at most the number of workers in a fleet.  Its
+latency is counted in three shares, by its time alone E_i and by the works of others:
 
-*weight*: it completes at B_i + delta_i or later.  The least sum of weighted B_i over all fluids
-is that of one that always serves the largest weight_i / takes_i.
-
-*company*: while the prompt of another is processed, i waits, even if it is active.  So its latency
-is at least E_i and the works of all other prompts whose round begins in the *window* from its
-arrival to its arrival + E_i.
-
-*the rest*: it completes at the begin of its first round + E_i or later.
+- *weight*: it completes some least time after the mean of the times at which it is served.  The
+  least sum of weighted means is that of a fluid that serves the largest weight_i / takes_i first;
+- *company*: it is at least E_i and the works of all other prompts whose round begins in the
+  *window* from its arrival to its arrival + E_i;
+- *the rest*: it completes at the begin of its first round + E_i or later.
 
 So each prompt that begins at t pays for its work the sum of company over all windows that t is
-in, and for its delay until then with the rest; the cheapest t counts.
-
-*Parts*: the rounds after the first may be cut into parts.  The machine time of a part is not
-served before the rounds of earlier parts, alone, can have ended.  Company then counts the
-work of tokens as well: no part is delayed more than its request, so each is given a part of the
-rest.
-
-*Company of pieces*: a piece of a prompt makes a round longer by f(1) - f(0) for each token at
-least, and may be processed while its request waits for the rest of it.  So the work of a prompt is
-less, and its delay is counted only beyond what its prompt takes alone.
+in, and for its delay until then with the rest; the cheapest t counts.  A request may be cut into
+*parts*: its first round, and consecutive ones after it.  Then company counts the work of tokens
+too.  Pieces of prompts make rounds longer by f(1) - f(0) for each token at least.
 ``docs/theory/seconds.md`` has the proofs.
 """
 

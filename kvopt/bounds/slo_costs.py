@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kvopt.bounds.cheapest_services import CellPrices, RoundColumns
+from kvopt.bounds.cheapest_services import CellPrices
 from kvopt.kernels.compiled import compiled
 from kvopt.kernels.copying import order_of
 from kvopt.problem.arrays import Floats, Integers, Numbers
@@ -123,7 +123,7 @@ def loads_of(
 
 
 class Demands(NamedTuple):
-    """Requests that are active at their cheapest times.
+    """Requests that are active at their cheapest times, or in their cheapest rounds.
 
     Parameters
     ----------
@@ -132,7 +132,13 @@ class Demands(NamedTuple):
     amounts, later
         How long it is active, and how much of it may be after its first token.
     tops
-        Tokens that it holds in the cheapest part.
+        What it uses of a unit of the cheapest time.
+    fixed, shortest
+        Its price of a round, and the least length of one.
+    held, growth
+        Tokens held in the first round, and in addition in all later ones.
+    prompts
+        Work of its prompt by each row.
     """
 
     begins: Floats
@@ -141,6 +147,20 @@ class Demands(NamedTuple):
     amounts: Floats
     later: Floats
     tops: Floats
+    fixed: Floats
+    shortest: Floats
+    held: Floats
+    growth: Floats
+    prompts: Floats
+
+
+class Used(NamedTuple):
+    """Rounds (or times), tokens, and works by each row in cells, and rounds of each request."""
+
+    rounds: Floats
+    tokens: Floats
+    prompts: Floats
+    paid: Floats
 
 
 @compiled
@@ -187,53 +207,15 @@ def _take_cheapest(
 
 @compiled
 def fill_cheapest(
-    demands: Demands,
-    slope: float,
-    prices: Floats,
-    width: float,
-    costs: Floats,
-    loads: Floats,
-) -> None:
-    """Fill the cheapest times of each window, and add up the loads of those that cost below 1.
-
-    Times after its first token count up to an amount.  A request holds ``slope`` less for each unit
-    of time after the cheapest.
-    """
-    last = len(prices)
-    for i in range(len(demands.begins)):
-        first = min(int(demands.begins[i] // width), last)
-        until = min(int(np.ceil(demands.ends[i] / width)), last)
-        used = np.zeros(until - first)
-        costs[i] = _take_cheapest(demands, i, slope, prices[first:until], first, last, width, used)
-        if costs[i] < 1.0:
-            for place in range(until - first):
-                loads[first + place] += used[place]
-
-
-@compiled
-def fill_rounds(
-    demands: Demands,
-    columns: RoundColumns,
-    fixed: Floats,
-    cells: CellPrices,
-    width: float,
-    costs: Floats,
-    used: tuple[Floats, Floats, Floats, Floats],
+    demands: Demands, slope: float, cells: CellPrices, width: float, costs: Floats, used: Used
 ) -> None:
     """Fill the cheapest rounds and prompt of each request, and add up those that cost below 1.
 
-    A window has an amount of time, in which a round takes the least that it lasts.  ``fixed`` is
-    what each request pays for a round.  Used are rounds, tokens, and works by each row in cells,
-    and rounds of each request.
+    A window has an amount of time, in which a round takes the least that it lasts.  Of a unit of
+    time after the cheapest a request uses ``slope`` less than of the one before.
     """
     by_round, by_token, rows = cells
-    shortest, held, growth, prompts = (
-        columns.shortest,
-        columns.held,
-        columns.growth,
-        columns.prompts,
-    )
-    all_rounds, all_tokens, all_prompts, paid = used
+    shortest, held, prompts = demands.shortest, demands.held, demands.prompts
     last = len(by_round)
     for i in range(len(demands.begins)):
         first = min(int(demands.begins[i] // width), last)
@@ -243,7 +225,7 @@ def fill_rounds(
         # Its tokens grow where they are cheapest, its prompt is before its first token.
         cheap, place, prompt = -1, -1, 0.0
         for cell in range(first, until):
-            price = fixed[i] + by_round[cell] + by_token[cell] * held[i]
+            price = demands.fixed[i] + by_round[cell] + by_token[cell] * held[i]
             prices[cell - first] = price / shortest[i]
             if cheap < 0 or by_token[cell] < by_token[cheap]:
                 cheap = cell
@@ -257,20 +239,20 @@ def fill_rounds(
             cheap = -1
         if demands.early[i] > last * width:
             place, prompt = -1, 0.0
-        cost = prompt if cheap < 0 else prompt + by_token[cheap] * growth[i]
+        cost = prompt if cheap < 0 else prompt + by_token[cheap] * demands.growth[i]
         costs[i] = cost
         if cost >= 1.0:
             continue
-        costs[i] += _take_cheapest(demands, i, 0.0, prices, first, last, width, part)
+        costs[i] += _take_cheapest(demands, i, slope, prices, first, last, width, part)
         if costs[i] >= 1.0:
             continue
         if cheap >= 0:
-            all_tokens[cheap] += growth[i]
+            used.tokens[cheap] += demands.growth[i]
         if place >= 0:
             for row in range(len(rows)):
-                all_prompts[row, place] += prompts[row, i]
+                used.prompts[row, place] += prompts[row, i]
         for cell in range(first, until):
             number = part[cell - first] / shortest[i]
-            all_rounds[cell] += number
-            all_tokens[cell] += number * held[i]
-            paid[i] += number
+            used.rounds[cell] += number
+            used.tokens[cell] += number * held[i]
+            used.paid[i] += number

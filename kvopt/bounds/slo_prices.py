@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from kvopt.bounds.cheapest_services import CellPrices
 from kvopt.incumbent.proofs import SloPrices
 from kvopt.kernels.magnitudes import fits
 from kvopt.problem.arrays import Floats, Integers, Numbers, columns_of
@@ -245,15 +246,20 @@ class OfCheapestTimes(PricesOfTime):
         self._slope = slope
         self._integers = list(zip(amounts, later, tops, strict=True))
         begins, early, ends = (c.astype(float) for c in (times.begins, times.early, times.ends))
-        self._columns = begins, early, ends, whole, late, top
+        none = np.zeros(len(whole))
+        shape = none, np.ones(len(whole)), none, none, np.zeros((0, len(whole)))
+        self._columns = begins, early, ends, whole, late, top, *shape
 
     def cheapest(self, prices: Floats) -> tuple[Floats, Floats]:
         """Return costs and holdings of the cheapest times."""
-        from kvopt.bounds.slo_costs import Demands, fill_cheapest  # it loads numba
+        from kvopt.bounds.slo_costs import Demands, Used, fill_cheapest  # it loads numba
 
-        costs, loads = np.zeros(len(self.volumes)), np.zeros(len(prices))
-        width = float(self.times.width)
-        fill_cheapest(Demands(*self._columns), float(self._slope), prices, width, costs, loads)
+        costs, paid = np.zeros((2, len(self.volumes)))
+        loads, none = np.zeros((2, len(prices)))
+        rows = np.zeros((0, len(prices)))
+        cells, used = CellPrices(prices, none, rows), Used(loads, none, rows, paid)
+        demands, width = Demands(*self._columns), float(self.times.width)
+        fill_cheapest(demands, float(self._slope), cells, width, costs, used)
         return costs, loads
 
     def integer_costs(self, proof: SloPrices) -> Iterator[int]:

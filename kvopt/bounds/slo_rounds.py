@@ -121,7 +121,7 @@ class OfSharedRounds:
 
     def evaluate(self, point: Point) -> tuple[float, tuple[Floats, Point]]:
         """Return minus the ceiling in floats, with the payment of each request and a slope."""
-        from kvopt.bounds.slo_costs import Demands, fill_rounds  # it loads numba
+        from kvopt.bounds.slo_costs import Demands, Used, fill_cheapest  # it loads numba
 
         columns, rates, times = self._columns, self._rates, self._times
         count = len(columns.arrivals)
@@ -131,12 +131,23 @@ class OfSharedRounds:
         cells = CellPrices(*(column / _SCALE for column in cells))
         whole = columns.rounds * columns.shortest
         begins, early, ends = np.array([times.begins, times.early, times.ends], dtype=float)
-        demands = Demands(begins, early, ends, whole, whole - columns.shortest, np.ones(count))
+        demands = Demands(
+            begins,
+            early,
+            ends,
+            whole,
+            whole - columns.shortest,
+            np.ones(count),
+            fixed,
+            columns.shortest,
+            columns.held,
+            columns.growth,
+            columns.prompts,
+        )
         costs, paid = np.zeros((2, count))
         rounds, tokens = np.zeros((2, times.count))
-        prompts = np.zeros_like(cells.rows)
-        used = rounds, tokens, prompts, paid
-        fill_rounds(demands, columns, fixed, cells, float(times.width), costs, used)
+        used = Used(rounds, tokens, np.zeros_like(cells.rows), paid)
+        fill_cheapest(demands, 0.0, cells, float(times.width), costs, used)
         value = float(np.maximum(0.0, 1.0 - costs).sum() + self._there * cells.rows[:-1].sum())
         _, dear, slopes = row_slopes(rates, used[:3], rows, needed, self._there)
         sums = np.append(0.0, np.cumsum(dear))

@@ -109,6 +109,16 @@ def _value(problem: Problem, clock: Clock, proof: dict[str, Any], work: Work) ->
     return -(-total // (2 * memory * unit * scale))
 
 
+def lines_of(problem: Problem, lines: Sequence[int], what: str) -> list[int]:
+    """Return lines whose maximum bounds rounds from below, none in rounds."""
+    clock, chosen = problem.clock, sorted(set(lines))
+    refuse(clock is None and chosen, f"{what}: rounds have no lines")
+    refuse(clock and not clock.has(chosen), f"{what}: needs lines of the model")
+    is_uneven = clock and problem.chunks and len(chosen) > 1
+    refuse(is_uneven, f"{what}: several lines do not cover prompts in pieces")
+    return chosen
+
+
 def _served(jobs: list[tuple[int, int, int]]) -> int:
     """Return the least sum of 2 slope t dt: the largest slope is served first."""
     return -sum(rank * (end * end - begin * begin) for rank, begin, end, _ in serve(jobs))

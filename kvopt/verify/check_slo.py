@@ -12,7 +12,7 @@ from itertools import accumulate
 from operator import itemgetter
 from typing import Any, NamedTuple
 
-from kvopt.verify.check_seconds import part_of
+from kvopt.verify.check_seconds import lines_of, part_of
 from kvopt.verify.check_shared_rounds import Attaining, cheapest_cost
 from kvopt.verify.problem import LARGEST_FIELD, Problem, Request
 from kvopt.verify.relaxations import relaxed
@@ -148,14 +148,11 @@ def most_in_time(
     """
     is_shared, clock = proof.get("kind") == "shared-rounds", problem.clock
     refuse(is_shared and clock is None, "slo: shared rounds are of a clock in seconds")
-    chosen = sorted(set(proof.get("lines", [])))
     if is_shared and clock is not None:
         chosen = [*range(len(clock.lines))]
         work.spend(40 * sum(map(len, proof["row_prices"])))
-    refuse(clock is None and chosen, "slo: rounds have no lines")
-    refuse(clock and not clock.has(chosen), "slo: needs lines of the model")
-    is_uneven = clock and problem.chunks and len(chosen) > 1 and not is_shared
-    refuse(is_uneven, "slo: several lines do not cover prompts in pieces")
+    else:
+        chosen = lines_of(problem, proof.get("lines", []), "slo")
     work.spend(2 * len(due))
     can = [*_attainable(problem, due, chosen)]
     value = (_by_shared_rounds if is_shared else _by_times)(problem, proof, can, work)
