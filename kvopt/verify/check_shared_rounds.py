@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from heapq import heappop, heappush
 from itertools import accumulate
-from operator import add, mul
+from operator import mul
 from typing import Any
 
 from kvopt.verify.check_backlog import FINE, Waiting, charge_backlog
@@ -81,7 +81,7 @@ class _Bound:
         self.first = min((request.arrival for request in requests), default=0)
         self.arrivals = [request.arrival - self.first for request in requests]
         self.fresh = list(problem.fresh or [request.prompt for request in requests])
-        self.nodes, self.period = [0] * len(requests), 1 << 62
+        self.nodes, self.period = [list[int]() for _ in requests], 1 << 62
         self.held = [[request.prompt + 1] for request in requests]
         by_memory, blocks = by_memory_of(problem, proof), proof.get("block_shares")
         self._check()
@@ -106,22 +106,24 @@ class _Bound:
         refuse(min(map(min, filter(None, weights)), default=0) < 0, "lower: a weight is negative")
         refuse(any(len(row) > 1 for row in self.rows), "lower: block shares need rows of one line")
         fresh, firsts = surely_processed(problem)
-        self.fresh, self.nodes, self.period = list(fresh), list(map(sum, firsts)), period
+        self.fresh, self.period = list(fresh), period
+        slopes = [self.clock.lines[line][1] + self.clock.prompt for (line,) in self.rows]
+        self.nodes = [[slope * sum(nodes) for slope in slopes] for nodes in firsts]
         count = -(-self.length // period)
-        # Weights by period, of each request and of all users of each node.
-        rows, sums = list[list[int]](), defaultdict[int, list[int]](lambda: [0] * count)
-        for arrival, row, path in paired(self.arrivals, weights, problem.paths):
-            rows.append([*[0] * (arrival // length), *row, *[0] * count][:count])
+        begins = [min(arrival // length, count) for arrival in self.arrivals]
+        sums = defaultdict[int, list[int]](lambda: [0] * count)
+        for begin, row, path in paired(begins, weights, problem.paths):
             for v in path:
-                sums[v] = list(map(add, sums[v], rows[-1]))
+                for place, weight in enumerate(row[: count - begin], begin):
+                    sums[v][place] += weight
         self.held = []
-        for request, row, path in paired(problem.requests, rows, problem.paths):
+        for request, begin, row, path in paired(problem.requests, begins, weights, problem.paths):
             private = request.prompt - sum(problem.nodes[v] for v in path)
-            held = [private + 1] * count
+            self.held.append([private + 1] * count)
             for v in path:
-                parts = (problem.nodes[v] * w // max(total, 1) for w, total in zip(row, sums[v]))
-                held = list(map(add, held, parts))
-            self.held.append(held)
+                for place, weight in enumerate(row[: count - begin], begin):
+                    if weight:
+                        self.held[-1][place] += problem.nodes[v] * weight // sums[v][place]
 
     def _charge_backlog(self, parts: list[list[int]], waits: list[int]) -> None:
         """Let prompts interfere in windows that grow."""
@@ -154,33 +156,31 @@ class _Bound:
         refuse(is_fleet, "lower: interference is of one worker")
 
     def _price(self, by_memory: int) -> None:
-        """Compute what a round, and a token held in it, cost in each cell."""
+        """Compute the cost of a round, and of a token held in it, in each cell, and its prices."""
         clock, problem, fixed = self.clock, self.problem, [self.clock.line(0, r) for r in self.rows]
         token = [clock.line(1, row) - none for row, none in paired(self.rows, fixed)]
-        self.first_row, self.a_round, self.a_token = list[int](), list[int](), list[int]()
-        unit = self.unit // 64
-        self.windows = [*self._windows([share * unit for share in self.beside])]
-        lefts = self._windows(self.left)
-        columns = paired(self._payments(), self.windows, lefts, *self.prices)
-        for payments, window, rest, first, *others in columns:
-            paid = sum(price * none for price, none in zip(others, fixed[1:]))
-            if payments > paid:
+        self.cells, self.a_round, self.a_token = list[list[int]](), list[int](), list[int]()
+        windows = self._windows([share * (self.unit // 64) for share in self.beside])
+        columns = paired(self._payments(), windows, self._windows(self.left), *self.prices)
+        for needed, window, rest, *rows in columns:
+            missing = needed - sum(map(mul, rows[1:], fixed[1:]))
+            if missing > 0:
                 refuse(fixed[0] == 0, "lower: rounds of the first row have no fixed part")
-                first += -((paid - payments) // fixed[0])
-            left = paid + first * fixed[0] - payments
+                rows[0] -= -missing // fixed[0]
+            left = sum(map(mul, rows, fixed)) - needed
             by_tokens = left * by_memory // 64
-            rows = [first, *others]
-            cost = (
-                sum(price * length for price, length in paired(rows, token))
-                + (window + rest) * self.token
-            )
+            cost = sum(map(mul, rows, token)) + (window + rest) * self.token
             if problem.most is not None:
                 cost += (left - by_tokens) // problem.most
-            self.first_row.append(first)
+            held = clock.kv * (sum(rows) + window + rest) + by_tokens // problem.memory
+            self.cells.append([*rows, window])
             self.a_round.append(cost)
-            self.a_token.append(
-                clock.kv * (sum(rows) + window + rest) + by_tokens // problem.memory
-            )
+            self.a_token.append(held)
+        self.sold = problem.used * self.cell * sum(sum(cell[:-1]) for cell in self.cells)
+
+    def _cost(self, k: int, works: list[int]) -> int:
+        """Return the cost of works by each row, and perhaps by interference, in a cell."""
+        return sum(map(mul, self.cells[k], works))
 
     def _payments(self) -> Iterable[int]:
         """Return what all requests pay for a round in each cell: sums of falling lines."""
@@ -226,9 +226,7 @@ class _Bound:
 
     def value(self) -> int:
         """Return the bound."""
-        total = -self.problem.used * self.cell * sum(map(sum, (self.first_row, *self.prices[1:])))
-        total += self.added
-        unit = self.unit // 64
+        total, unit = self.added - self.sold, self.unit // 64
         for i, (_, prompt, output) in enumerate(self.problem.requests):
             tokens = output * self.token
             tokens += self.clock.kv * (output * prompt + output * (output + 1) // 2)
@@ -274,8 +272,8 @@ class _Bound:
             if end <= alone:
                 continue
             while next_prompt <= k and next_prompt * cell - arrival < end - later:
-                cheapest_prompt = min(cheapest_prompt, self._prompt_cost(next_prompt, i))
-                cheapest_node = min(cheapest_node, self._node_cost(next_prompt, self.nodes[i]))
+                cheapest_prompt = min(cheapest_prompt, self._cost(next_prompt, self.works[i]))
+                cheapest_node = min(cheapest_node, self._cost(next_prompt, self.nodes[i]))
                 next_prompt += 1
             value = wait + cost + (time - needed) * used[0][0]
             value += growth * cheapest_token + cheapest_prompt + cheapest_node
@@ -284,17 +282,6 @@ class _Bound:
             k = self.length
         self.work.spend(30 * max(k - begin, 1))
         return int(best)
-
-    def _node_cost(self, k: int, tokens: int) -> int:
-        """Return what tokens of nodes cost in a cell."""
-        prices = (self.first_row[k], *(row[k] for row in self.prices[1:]))
-        slopes = (self.clock.lines[line][1] + self.clock.prompt for (line,) in self.rows)
-        return sum(map(mul, prices, slopes)) * tokens if tokens else 0
-
-    def _prompt_cost(self, k: int, i: int) -> int:
-        """Return what the prompt of a request costs in a cell."""
-        prices = (self.first_row[k], *(row[k] for row in self.prices[1:]), self.windows[k])
-        return sum(map(mul, prices, self.works[i]))
 
 
 class Attaining(_Bound):
@@ -326,7 +313,7 @@ class Attaining(_Bound):
 
     def counted(self) -> int:
         """Return how many attain at most."""
-        total = self.problem.used * self.cell * sum(map(sum, (self.first_row, *self.prices[1:])))
+        total = self.sold
         for i in range(len(self.fixed)):
             begin, end = self._cells(i)
             self.work.spend(60 * (end - begin + 1))
@@ -359,7 +346,7 @@ class Attaining(_Bound):
         if late <= horizon:
             cost += output * (output - 1) // 2 * min(self.a_token[begin:end])
         if early <= horizon:
-            cost += min(self._prompt_cost(k, i) for k in range(begin, -(-early // self.cell)))
+            cost += min(self._cost(k, self.works[i]) for k in range(begin, -(-early // self.cell)))
         return cost
 
 
