@@ -8,7 +8,7 @@ from itertools import accumulate
 from operator import itemgetter, mul, sub
 from typing import NamedTuple
 
-from kvopt.verify.work import Work, refuse
+from kvopt.verify.step_budget import Work, refuse
 
 FINE = 2**20
 """Prices of waiting are over the unit of a proof and this."""

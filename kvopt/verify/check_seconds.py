@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from itertools import accumulate
 from typing import Any
 
-from kvopt.verify.problem import Clock, Problem, Request
-from kvopt.verify.volume import serve
-from kvopt.verify.work import Invalid, Prepared, Work, paired, pairwise, refuse
+from kvopt.verify.certified_problem import Clock, Problem, Request
+from kvopt.verify.check_volume import serve
+from kvopt.verify.step_budget import Invalid, Prepared, Work, paired, pairwise, refuse
 
 
 def by_shares(problem: Problem, proof: dict[str, Any], work: Work) -> Prepared:
@@ -130,13 +130,13 @@ def _fixed(problem: Problem, whole: int, by_memory: int) -> tuple[int, int]:
     At most K requests are active on a worker, so one K-th of the rest for each is not too much.
     """
     part = whole * by_memory // 64
-    return part, 0 if problem.most is None else (whole - part) // problem.most
+    return part, 0 if problem.max_active is None else (whole - part) // problem.max_active
 
 
 def by_memory_of(problem: Problem, proof: dict[str, Any]) -> int:
     """Return how many of 64 parts of what is paid of f(0) tokens in memory pay."""
     by_memory: int = proof.get("by_memory", 64)
-    if not 0 <= by_memory <= 64 or (problem.most is None and by_memory < 64):
+    if not 0 <= by_memory <= 64 or (problem.max_active is None and by_memory < 64):
         raise Invalid("lower: by_memory is in 0 .. 64, and 64 without a limit of active requests")
     return by_memory
 

@@ -10,10 +10,10 @@ from itertools import accumulate
 from operator import mul
 from typing import Any
 
+from kvopt.verify.certified_problem import Problem, surely_processed
 from kvopt.verify.check_backlog import FINE, Waiting, charge_backlog
 from kvopt.verify.check_seconds import by_memory_of
-from kvopt.verify.problem import Problem, surely_processed
-from kvopt.verify.work import Invalid, Prepared, Work, paired, refuse
+from kvopt.verify.step_budget import Invalid, Prepared, Work, paired, refuse
 
 
 def by_shared_rounds(problem: Problem, proof: dict[str, Any], work: Work) -> Prepared:
@@ -170,8 +170,8 @@ class _Bound:
             left = sum(map(mul, rows, fixed)) - needed
             by_tokens = left * by_memory // 64
             cost = sum(map(mul, rows, token)) + (window + rest) * self.token
-            if problem.most is not None:
-                cost += (left - by_tokens) // problem.most
+            if problem.max_active is not None:
+                cost += (left - by_tokens) // problem.max_active
             held = clock.kv * (sum(rows) + window + rest) + by_tokens // problem.memory
             self.cells.append([*rows, window])
             self.a_round.append(cost)

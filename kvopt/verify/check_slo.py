@@ -12,12 +12,11 @@ from itertools import accumulate
 from operator import itemgetter
 from typing import Any, NamedTuple
 
+from kvopt.verify.certified_problem import LARGEST_FIELD, Problem, Request, relaxed
+from kvopt.verify.check_runs import Times, checked_run, uncovered
 from kvopt.verify.check_seconds import lines_of, part_of
 from kvopt.verify.check_shared_rounds import Attaining, cheapest_cost
-from kvopt.verify.problem import LARGEST_FIELD, Problem, Request
-from kvopt.verify.relaxations import relaxed
-from kvopt.verify.runs import Times, checked_run, uncovered
-from kvopt.verify.work import Invalid, Work, ascend, paired, pairwise, quoted, refuse
+from kvopt.verify.step_budget import Invalid, Work, ascend, paired, pairwise, quoted, refuse
 
 _UNITS = {"s": 10**9, "ms": 10**6, "us": 1000, "ns": 1}
 """Nanoseconds of the units of limits."""
@@ -49,7 +48,7 @@ def check_in_time(
     ceiling, best = claim["ceiling"], claim["best"]
     due = _due(certificate, problem)
     wider, _, words = relaxed(problem, claim.get("relaxations", ()))
-    if wider.block > 1 or wider.paths or wider.most is not None:
+    if wider.block > 1 or wider.paths or wider.max_active is not None:
         raise Invalid("slo: prices need tokens, shares of prefixes, and no limit")
     proved, misses = most_in_time(wider, claim["proof"], due, work)
     if ceiling < proved:
@@ -222,7 +221,7 @@ def _by_shared_rounds(
 ) -> int:
     """Return how many attain by prices of rounds that requests share."""
     requests, fresh = [problem.requests[row.place] for row in can], tuple(row.fresh for row in can)
-    narrower = replace(problem, requests=requests, fresh=fresh, weights=(), most=None)
+    narrower = replace(problem, requests=requests, fresh=fresh, weights=(), max_active=None)
     return Attaining(narrower, proof, [(row.early, row.end) for row in can], work).counted()
 
 
