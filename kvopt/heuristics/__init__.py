@@ -10,9 +10,13 @@ from itertools import count
 
 from kvopt.errors import TooLarge
 from kvopt.incumbent.incumbent import Search
-from kvopt.incumbent.shares import PLACED_FEW, PLACED_MANY, TRACE_BEAMS
 from kvopt.kernels.budget import Budget, wall_time
 
+_TRACE_BEAMS = 0.95
+"""Share of the time: beams over a whole trace; local search has the rest."""
+_PLACED_MANY, _PLACED_FEW = 0.85, 0.1
+"""Share of the time:
+assignment of requests to workers: for many requests, and where moves find more."""
 BEAM_REQUESTS = 200
 """Default number of requests from which on beams over all of a trace take the time of annealing."""
 _SEEDS = 10_000
@@ -36,10 +40,10 @@ def improve(search: Search, budget: Budget, beam_requests: int = BEAM_REQUESTS) 
         began, seed = wall_time(), search.limits.seed + attempt * _SEEDS
         # Choose workers and an order of the requests, then improve the schedule by local search.
         if search.instance.workers > 1:
-            part = budget.part(PLACED_MANY if has_many else PLACED_FEW)
+            part = budget.part(_PLACED_MANY if has_many else _PLACED_FEW)
             _place(search, part, seed, has_many=has_many)
         elif has_many:
-            search_traces(search, budget.part(TRACE_BEAMS), seed)
+            search_traces(search, budget.part(_TRACE_BEAMS), seed)
         search_reinsertions(search, budget, seed)
         if budget.left == math.inf or budget.over() or wall_time() - began < _NOTHING_TO_DO:
             return
