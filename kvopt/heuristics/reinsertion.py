@@ -273,18 +273,18 @@ def earliest(placement: Placement, worker: int, i: int, start: int) -> int:
     A time t at which the request would hold ``excess`` tokens too many stays too full until it
     starts ``excess`` rounds later, or at t itself.
     """
-    known, end, output = start, start, placement.outputs[i]  # known + 1 .. end were seen to fit
+    begin, end, output = start, start, placement.outputs[i]  # begin + 1 .. end were seen to fit
     while True:
         time = start + output
         while time > end and _excess(placement, worker, i, time) <= start - time:
             time -= 1
         if time <= end:
-            time = known
+            time = begin
             while time > start and _excess(placement, worker, i, time) <= start - time:
                 time -= 1
             if time <= start:
                 return start
-        known, end = time, start + output
+        begin, end = time, start + output
         start += min(_excess(placement, worker, i, time) + time - start, time - start)
 
 

@@ -44,7 +44,7 @@ class Registry(Generic[Thing]):
         self.kind = kind
         self.group = group
         self.built_in = built_in
-        self.known: dict[str, Thing] = {}
+        self.entries: dict[str, Thing] = {}
         self._has_entries = False
 
     def register(self, name: str) -> Callable[[Own], Own]:
@@ -67,26 +67,26 @@ class Registry(Generic[Thing]):
         if not isinstance(name, str) or not name or set(name) & set(":,= "):
             reason = f"must be a text without ':', ',', '=' and spaces, got {shown(name)}"
             raise InvalidInput(reason, field=f"name of a {self.kind}")
-        module, before = self.built_in.get(name), self.known.get(name)
+        module, before = self.built_in.get(name), self.entries.get(name)
         if module is not None and module != getattr(thing, "__module__", None):
             raise InvalidInput(f"is the name of {module}: write another name", field=name)
         if before is not None and _home(before) != _home(thing):
             raise InvalidInput(f"is the name of {_home(before)}: write another name", field=name)
-        self.known[name] = thing
+        self.entries[name] = thing
         _registered += 1
 
     def names(self) -> list[str]:
         """Return every name, without loading built-in modules."""
         self._load_entries()
-        return [*self.built_in, *(name for name in self.known if name not in self.built_in)]
+        return [*self.built_in, *(name for name in self.entries if name not in self.built_in)]
 
     def find(self, name: str) -> Thing:
         """Return the entry of a name, else raise."""
-        if name not in self.known and name in self.built_in:
+        if name not in self.entries and name in self.built_in:
             import_module(self.built_in[name])
-        if name not in self.known and name not in (names := self.names()):
+        if name not in self.entries and name not in (names := self.names()):
             raise unknown_name(name, names, self.kind)
-        return self.known[name]
+        return self.entries[name]
 
     def all(self) -> dict[str, Thing]:
         """Return everything by name, loaded."""

@@ -175,8 +175,8 @@ def _completed(instance: Instance, fleet: Placement, count: int) -> Attaining:
     end = max((start + r.output for start, r in rows if start >= 0), default=0)
     left = [i for i, start in enumerate(starts) if start < 0]
     moved = [replace(r, arrival=max(r.arrival, end)) for r in (instance.requests[i] for i in left)]
-    found = run(Instance(instance.memory, moved), "svf").starts
-    for i, start in zip(left, found, strict=True):
+    later = run(Instance(instance.memory, moved), "svf").starts
+    for i, start in zip(left, later, strict=True):
         assert start is not None, "this scheduler completes everything"
         starts[i] = start
         fleet.workers[i] = 0

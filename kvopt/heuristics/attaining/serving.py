@@ -34,8 +34,8 @@ class Due(NamedTuple):
 class Pace(NamedTuple):
     """How long rounds last; see `kvopt.problem.batch_time`."""
 
-    fixed: Integers
-    each: Integers
+    by_round: Integers
+    by_token: Integers
     prompt_ns: int
     kv_ns: int
 
@@ -98,10 +98,10 @@ class Line(NamedTuple):
 @compiled
 def round_length(pace: Pace, tokens: int, prompts: int, held: int) -> int:
     """Return how long a round lasts."""
-    most = 0
-    for line in range(len(pace.fixed)):
-        most = max(most, pace.fixed[line] + pace.each[line] * tokens)
-    return int(most + pace.prompt_ns * prompts + pace.kv_ns * held)
+    longest = 0
+    for line in range(len(pace.by_round)):
+        longest = max(longest, pace.by_round[line] + pace.by_token[line] * tokens)
+    return int(longest + pace.prompt_ns * prompts + pace.kv_ns * held)
 
 
 @compiled

@@ -43,7 +43,7 @@ _SPARE = 50
 """First length of loads beyond the fluid, in longest outputs."""
 _NAME = "fluid order"
 
-Found = tuple[list[int], list[int]]
+Placed = tuple[list[int], list[int]]
 """Starts and workers of all requests."""
 
 
@@ -89,9 +89,9 @@ def search_fluid_orders(search: Search, budget: Budget, seed: int = 0) -> None:
         step, orders, idle, turn = _FIRST_STEP, _FIRST_ORDERS, 0, 0
         while idle < _IDLE_TURNS and not budget.over():
             began, before, turn = wall_time(), search.objective, turn + 1
-            found = paces.best_of([best, best + step], Tries(orders, seed + turn))
-            step = max(step / 2, _LEAST_STEP) if found == best else step
-            best = found
+            better = paces.best_of([best, best + step], Tries(orders, seed + turn))
+            step = max(step / 2, _LEAST_STEP) if better == best else step
+            best = better
             idle = idle + 1 if search.objective == before else 0
             orders = _next_orders(orders, wall_time() - began, budget.left)
 
@@ -118,7 +118,7 @@ class _Paces:
         """Return the best of the first paces, without other orders."""
         values: list[float] = []
         for pace in _PACES:
-            values.append(self._offer(self._made(pace, Tries(1, 0), self._search.budget)))
+            values.append(self._offer(self._placed(pace, Tries(1, 0), self._search.budget)))
             if values[-1] == math.inf or len(values) - values.index(min(values)) > 2:
                 break
         return _PACES[values.index(min(values))]
@@ -126,27 +126,27 @@ class _Paces:
     def best_of(self, paces: Sequence[float], tries: Tries) -> float:
         """Offer the schedule of each pace; return the best pace, the first one in a tie."""
         kept = [pace for pace in paces if pace <= 1]
-        work = [self._pool.submit(self._made, pace, tries, self._budget) for pace in kept]
+        work = [self._pool.submit(self._placed, pace, tries, self._budget) for pace in kept]
         values = [self._offer(part.result()) for part in work]
         return kept[values.index(min(values))]
 
-    def _made(self, pace: float, tries: Tries, budget: Budget) -> Found | None:
+    def _placed(self, pace: float, tries: Tries, budget: Budget) -> Placed | None:
         if budget.over():
             return None
         if pace not in self._fluids:
             self._fluids[pace] = fluid_of(self._shifted, pace)
         return placed(self._shifted, self._fluids[pace], tries, budget)
 
-    def _offer(self, found: Found | None) -> float:
+    def _offer(self, schedule: Placed | None) -> float:
         """Offer a schedule; return the sum of its starts."""
-        if found is None:
+        if schedule is None:
             return math.inf
-        starts, workers = found
+        starts, workers = schedule
         self._search.offer_starts([k + self._first for k in starts], _NAME, workers)
         return sum(starts)
 
 
-def placed(instance: Instance, fluid: Fluid, tries: Tries, budget: Budget) -> Found | None:
+def placed(instance: Instance, fluid: Fluid, tries: Tries, budget: Budget) -> Placed | None:
     """Return the placement of requests, None if the search had to stop before its end.
 
     Raises
