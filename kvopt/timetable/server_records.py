@@ -64,7 +64,7 @@ def read_record(path: str | Path) -> RecordedRun:
         text = read_text(path)
         if _is_record(text):
             return _of_replay(replayed(text, name_of(path)), name)
-        return _of_compact(_parsed(text), name)
+        return _of_compact(text, name)
 
 
 def read_batches(path: str | Path) -> list[Measured]:
@@ -80,18 +80,6 @@ def read_batches(path: str | Path) -> list[Measured]:
 
 def _is_record(text: str) -> bool:
     return '"kvopt.record/' in text.partition("\n")[0]
-
-
-def _parsed(text: str) -> object:
-    """Return the one JSON object of a file whose first line does not begin a record of lines."""
-    try:
-        value = parse_json(text)
-    except InvalidInput as error:
-        reason = f"{error.reason}; the first line of a record has the schema {SCHEMA}"
-        raise InvalidInput(reason) from None
-    if isinstance(value, dict) and "schema" in value:
-        check_schema(value, SCHEMA)
-    return value
 
 
 def refuse_features(record: Mapping[str, Any]) -> None:
@@ -177,7 +165,15 @@ def _chunks(seen: Seen) -> list[list[int]]:
     return chunks
 
 
-def _of_compact(value: object, name: str | None) -> RecordedRun:
+def _of_compact(text: str, name: str | None) -> RecordedRun:
+    """Return the run of one JSON object: no record of lines begins in its first line."""
+    try:
+        value = parse_json(text)
+    except InvalidInput as error:
+        reason = f"{error.reason}; the first line of a record has the schema {SCHEMA}"
+        raise InvalidInput(reason) from None
+    if isinstance(value, dict) and "schema" in value:
+        check_schema(value, SCHEMA)
     top = check_fields(value, "record", _COMPACT, _COMPACT_MORE)
     refuse_features(top)
     block = checked_integer(top["block_size"], "block_size", 1)

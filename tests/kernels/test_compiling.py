@@ -90,6 +90,17 @@ def test_machine_code_is_made_again_where_a_file_that_it_calls_changed(tmp_path:
     assert answer(tmp_path, 10) == ["22", "0"]
 
 
+@pytest.mark.slow
+def test_python_can_call_a_function_that_was_compiled_for_another_one(tmp_path: Path) -> None:
+    (tmp_path / "lower.py").write_text(LOWER.format(1), encoding="utf-8")
+    (tmp_path / "upper.py").write_text(UPPER, encoding="utf-8")
+    command = "import lower, upper; print(upper.twice(1), lower.more(1), upper.twice(2))"
+    for _ in range(2):  # then both are on the disk
+        done = python("-c", command, cwd=tmp_path, env=cold(tmp_path / "kept"), check=True)
+        assert done.stdout.split() == ["4", "2", "6"]
+    assert machine_code(tmp_path / "kept") == 3
+
+
 SHAPES = "from typing import NamedTuple\nclass Point(NamedTuple):\n    x: int\n"
 OF_A_POINT = """
 from kvopt.kernels.compiled import compiled
