@@ -23,11 +23,11 @@ from kvopt.problem.problem import Problem, as_problem
 from kvopt.problem.scopes import Scope, least_scope
 from kvopt.problem.slo import Slo
 from kvopt.search import plan
-from kvopt.simulate.policies.base import Policy
-from kvopt.simulate.policies.registry import policy as policy_from
-from kvopt.simulate.policies.servers import PausingPolicy
-from kvopt.simulate.routers.base import Router
-from kvopt.simulate.running import GivenSchedule, given_schedule
+from kvopt.simulate.policies.by_name import policy as policy_from
+from kvopt.simulate.policies.interface import Policy
+from kvopt.simulate.policies.server_policies import PausingPolicy
+from kvopt.simulate.routers import Router
+from kvopt.simulate.run_policy import GivenSchedule, given_schedule
 from kvopt.timetable.runs import Outcome, PolicyRun
 
 GIVEN = "schedule"

@@ -12,9 +12,9 @@ from kvopt.incumbent.interrupts import waiting_within
 from kvopt.problem.clocks import Clock
 from kvopt.problem.instance import Instance
 from kvopt.show.summary import counted
-from kvopt.simulate.policies.base import Need, Policy
-from kvopt.simulate.routers.base import Router
-from kvopt.simulate.running import run
+from kvopt.simulate.policies.interface import Need, Policy
+from kvopt.simulate.routers import Router
+from kvopt.simulate.run_policy import run
 from kvopt.timetable.runs import PolicyRun
 
 

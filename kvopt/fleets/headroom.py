@@ -53,7 +53,7 @@ from kvopt.show.summary import (
     relative_gap,
     rounded,
 )
-from kvopt.simulate.policies.servers import PausingPolicy, ServerPolicy
+from kvopt.simulate.policies.server_policies import PausingPolicy, ServerPolicy
 
 TIME_LIMIT = 120.0
 """Seconds for all of it."""

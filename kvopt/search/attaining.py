@@ -20,7 +20,7 @@ from kvopt.problem.batch_time import BatchTime
 from kvopt.problem.scopes import Scope
 from kvopt.problem.slo import Levels
 from kvopt.search.exact.runs import AllRuns
-from kvopt.simulate.running import run
+from kvopt.simulate.run_policy import run
 from kvopt.timetable.schedule import Schedule
 
 _SCHEDULERS = (("slo", "central"), ("slo", "least-requests"), ("slo:care=1.2", "central"))

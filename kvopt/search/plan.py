@@ -17,7 +17,7 @@ from kvopt.bounds.coarse import has_large_requests
 from kvopt.bounds.relaxations import chains
 from kvopt.bounds.staircases import FEW_REQUESTS
 from kvopt.formulations.cpsat import LARGEST_PAIRS
-from kvopt.heuristics.seconds.runs import offer_policies, search_runs
+from kvopt.heuristics.seconds.worker_moves import offer_policies, search_runs
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.proofs import Proof, VolumeProof
 from kvopt.kernels.budget import Budget

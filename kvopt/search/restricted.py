@@ -11,14 +11,14 @@ from dataclasses import replace
 
 from kvopt.bounds.relaxations import chains, price_chain, relaxed_by
 from kvopt.errors import PolicyFault, Stopped
-from kvopt.heuristics.seconds.runs import policies_for
+from kvopt.heuristics.seconds.worker_moves import policies_for
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.interrupts import run_in_thread
 from kvopt.incumbent.shares import SHARING_BEAMS
 from kvopt.kernels.budget import Budget
 from kvopt.problem.scopes import Scope
 from kvopt.search.stages import climb
-from kvopt.simulate.running import run
+from kvopt.simulate.run_policy import run
 
 ENGINES_THAT_KNOW = ("auto", "cpsat", "highs", "pyomo")
 """Engines that support weights, limits and shared prefixes."""

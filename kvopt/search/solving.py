@@ -25,8 +25,8 @@ from kvopt.problem.scopes import Scope
 from kvopt.problem.slo import Slo
 from kvopt.search import plan, restricted, stages
 from kvopt.search.engines import engine_of
-from kvopt.simulate.policies.base import Policy
-from kvopt.simulate.running import GivenSchedule, given_schedule, run
+from kvopt.simulate.policies.interface import Policy
+from kvopt.simulate.run_policy import GivenSchedule, given_schedule, run
 from kvopt.timetable.schedule import Schedule
 
 _OF_FLEETS = ("auto", "highs", "cpsat", "pyomo")

@@ -20,7 +20,7 @@ from kvopt.bounds.staircases import offer_staircase_bound
 from kvopt.bounds.volume import volume_bound
 from kvopt.errors import TooLarge
 from kvopt.heuristics.list_schedules import offer_list_schedules, one_after_another
-from kvopt.heuristics.seconds.runs import offer_one_by_one
+from kvopt.heuristics.seconds.worker_moves import offer_one_by_one
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.interrupts import run_in_thread
 from kvopt.incumbent.proofs import VolumeProof, lines_of, prices_of, token_prices
@@ -297,7 +297,7 @@ def as_longer_prompts(search: Search, work: Callable[[Search], object]) -> None:
 
 def search_beams_in_seconds(search: Search, budget: Budget) -> None:
     """Offer the best run of some beams by the prices of the bound, until they find none better."""
-    from kvopt.heuristics.seconds.searching import beams_in_seconds  # loads numba
+    from kvopt.heuristics.seconds.wider_beams import beams_in_seconds  # loads numba
 
     assert search.checked is not None, "the bound comes first"
     assert isinstance(search.clock, Seconds)

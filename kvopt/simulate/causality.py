@@ -9,9 +9,9 @@ from kvopt.errors import PolicyFault
 from kvopt.problem.clocks import ROUNDS
 from kvopt.problem.instance import Instance
 from kvopt.problem.requests import Prediction, Request
-from kvopt.simulate.policies.base import Policy
-from kvopt.simulate.policies.registry import policy as policy_from
-from kvopt.simulate.running import at_fault
+from kvopt.simulate.policies.by_name import policy as policy_from
+from kvopt.simulate.policies.interface import Policy
+from kvopt.simulate.run_policy import at_fault
 from kvopt.simulate.simulator import Simulation, Workload
 
 _LAST = 12

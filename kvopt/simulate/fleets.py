@@ -13,7 +13,7 @@ from itertools import groupby
 from math import inf
 
 from kvopt.errors import PolicyFault, shown
-from kvopt.simulate.routers.base import ArrivalRouter
+from kvopt.simulate.routers import ArrivalRouter
 from kvopt.simulate.simulator import Simulation, Worker, Workload
 
 

@@ -23,8 +23,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from fractions import Fraction
 
-from kvopt.simulate.policies.servers import Sglang
-from kvopt.simulate.server import Server, Work
+from kvopt.simulate.block_server import Server, Work
+from kvopt.simulate.policies.server_policies import Sglang
 from kvopt.simulate.simulator import Workload
 
 FIRST_SHARE = Fraction(7, 10)

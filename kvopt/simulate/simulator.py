@@ -21,7 +21,7 @@ from kvopt.problem.clocks import Clock
 from kvopt.problem.instance import Instance, refuse_extras
 from kvopt.problem.requests import volume_of
 from kvopt.problem.slo import Levels, Slo
-from kvopt.simulate.policies.base import Need, Policy, View
+from kvopt.simulate.policies.interface import Need, Policy, View
 from kvopt.timetable.cache import Cache
 from kvopt.timetable.work import Chunks, Lost
 

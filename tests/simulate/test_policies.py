@@ -15,8 +15,8 @@ from literal.common import Job, Run
 from strategies import jobs_of
 
 from kvopt import Instance, InvalidInput, Prediction, Request, run
-from kvopt.simulate.policies.base import shuffled_ranks
-from kvopt.simulate.policies.waiting import SortedLine
+from kvopt.simulate.policies.in_line import SortedLine
+from kvopt.simulate.policies.interface import shuffled_ranks
 
 Literal = Callable[[list[Job], int, list[int], list[int]], Run]
 

@@ -30,7 +30,7 @@ from kvopt import (
 from kvopt.bounds.mean_starts import lagrangian_mean_starts, lp_mean_starts
 from kvopt.errors import TooLarge
 from kvopt.simulate.policies import Need, policy
-from kvopt.simulate.policies.base import shuffled_ranks
+from kvopt.simulate.policies.interface import shuffled_ranks
 from kvopt.studies import read_records, read_study, run_study
 from kvopt.timetable.runs import Outcome, PolicyRun
 

@@ -23,7 +23,7 @@ from kvopt.incumbent.shares import ORDERS_IN_TIME
 from kvopt.kernels.budget import Budget
 from kvopt.problem.arrays import Floats, Integers, columns_of
 from kvopt.problem.instance import Instance
-from kvopt.simulate.running import run
+from kvopt.simulate.run_policy import run
 
 if TYPE_CHECKING:
     from kvopt.heuristics.reinsertion import Placement

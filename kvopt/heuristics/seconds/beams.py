@@ -22,7 +22,7 @@ from kvopt.heuristics.layers import (
     run_beam,
     tries_of,
 )
-from kvopt.heuristics.seconds.dispatch import (
+from kvopt.heuristics.seconds.timed_nodes import (
     ACTIVE,
     BASE,
     COME,

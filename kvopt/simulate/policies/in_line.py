@@ -1,16 +1,89 @@
-"""Policies with look-ahead, and policies that scan an order up to the first that does not fit."""
+"""Policies with look-ahead, and policies that scan a line up to the first that does not fit."""
 
 from __future__ import annotations
 
-import heapq
 from abc import abstractmethod
+from bisect import bisect_left, insort
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Generic, Protocol, Self, TypeVar
 
-from kvopt.simulate.policies.base import Policy, View, shuffled_ranks
-from kvopt.simulate.policies.lookahead import LookAhead
+from kvopt.simulate.policies.interface import Policy, View, shuffled_ranks
+from kvopt.simulate.policies.promised_memory import LookAhead
 
 Key = tuple[int, ...]
+
+
+class _Ordered(Protocol):
+    def __lt__(self, other: Self, /) -> bool: ...
+
+
+Item = TypeVar("Item", bound=_Ordered)
+
+_FEW = 32
+"""Up to so many new items are inserted one by one; more are sorted together."""
+
+
+class SortedLine(Generic[Item]):
+    """A sorted list that items join and leave.
+
+    A plan reads all of them, and under load there is a plan in almost every round: sorting all of
+    them each time would take longer than the plan.  Access to one place in a ``SortedList`` of
+    sortedcontainers takes ten times as long as in this list.
+    """
+
+    def __init__(self) -> None:
+        self._items: list[Item] = []
+        self._new: list[Item] = []
+
+    def add(self, item: Item) -> None:
+        """Let an item join."""
+        self._new.append(item)
+
+    def remove(self, item: Item) -> None:
+        """Let an item of the line leave."""
+        items = self.items()
+        del items[bisect_left(items, item)]
+
+    def items(self) -> list[Item]:
+        """Return all of them in order; not a copy: what is deleted there has left."""
+        items, new = self._items, self._new
+        if len(new) > _FEW:
+            items += new
+            items.sort()
+            new.clear()
+        while new:
+            insort(items, new.pop())
+        return items
+
+    def __len__(self) -> int:
+        return len(self._items) + len(self._new)
+
+
+@dataclass
+class LinePolicy(Policy):
+    """A policy whose requests wait in a line, sorted by a key."""
+
+    def begin(self, view: View) -> None:
+        """Start with an empty line."""
+        super().begin(view)
+        self._line: SortedLine[Key] = SortedLine()
+
+    @abstractmethod
+    def key(self, view: View, i: int) -> Key:
+        """Return the sort key of a request in line."""
+
+    def full_key(self, view: View, i: int) -> Key:
+        """Return the key with ties broken by prompt, arrival and position."""
+        return (*self.key(view, i), view.prompts[i], view.arrivals[i])
+
+    def arrived(self, view: View, i: int) -> None:
+        """Join the line."""
+        self._line.add((*self.full_key(view, i), i))
+
+    def withdrawn(self, view: View, i: int) -> None:
+        """Leave the line."""
+        self._line.remove((*self.full_key(view, i), i))
 
 
 @dataclass
@@ -66,49 +139,23 @@ class AheadPolicy(Policy):
 
 
 @dataclass
-class PrefixPolicy(AheadPolicy):
+class PrefixPolicy(LinePolicy, AheadPolicy):
     """Admit the first in line as long as it fits now and, by belief, at every later time.
 
     A request that outlives its believed output is believed to need one more round.  If memory
     would exceed M nevertheless, all active requests are evicted.
     """
 
-    def begin(self, view: View) -> None:
-        """Start with an empty line."""
-        super().begin(view)
-        self._line: list[Key] = []
-        self._gone: set[int] = set()  # requests in line that another worker has started
-
-    @abstractmethod
-    def key(self, view: View, i: int) -> Key:
-        """Return the sort key of a request in line."""
-
-    def full_key(self, view: View, i: int) -> Key:
-        """Return the key with ties broken by prompt, arrival and position."""
-        return (*self.key(view, i), view.prompts[i], view.arrivals[i])
-
-    def arrived(self, view: View, i: int) -> None:
-        """Join the line."""
-        heapq.heappush(self._line, (*self.full_key(view, i), i))
-
-    def withdrawn(self, view: View, i: int) -> None:
-        """Skip it at the front of the line."""
-        self._gone.add(i)
-
     def admit(self, view: View) -> Iterable[int]:
         """Start from the front of the line until one does not fit."""
-        line = self._line
-        while line:
+        while line := self._line.items():
             i = line[0][-1]
-            if i in self._gone:
-                heapq.heappop(line)
-                continue
             if i == self._refused and self._wake is not None and view.now < self._wake:
                 return
             if self._must_wait(view, self.waits(view, i)):
                 self._refused = i
                 return
-            heapq.heappop(line)
+            del line[0]
             self.promise(view, i)
             yield i
         self._wake = None

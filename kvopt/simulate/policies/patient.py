@@ -12,11 +12,10 @@ from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from kvopt.errors import InvalidInput
-from kvopt.simulate.policies.base import View
+from kvopt.simulate.policies.by_name import register
 from kvopt.simulate.policies.in_line import Key
+from kvopt.simulate.policies.interface import View
 from kvopt.simulate.policies.orders import Svf
-from kvopt.simulate.policies.registry import register
-from kvopt.simulate.policies.waiting import SortedLine
 
 
 @register
@@ -51,19 +50,7 @@ class Patient(Svf):
     def begin(self, view: View) -> None:
         """Start with an empty line."""
         super().begin(view)
-        self._queue: SortedLine[Key] = SortedLine()  # negated: the first in line is the last
         self._passed: Counter[int] = Counter()
-
-    def arrived(self, view: View, i: int) -> None:
-        """Join the line, which is sorted, since more than its front is scanned."""
-        self._queue.add(self._item(view, i))
-
-    def withdrawn(self, view: View, i: int) -> None:
-        """Leave the line."""
-        self._queue.remove(self._item(view, i))
-
-    def _item(self, view: View, i: int) -> Key:
-        return tuple(-part for part in (*self.full_key(view, i), i))
 
     def learned(self) -> Hashable:
         """Return how often each was passed over, on which decisions depend."""
@@ -71,11 +58,9 @@ class Patient(Svf):
 
     def admit(self, view: View) -> Iterable[int]:
         """Start requests that fit among the first in line, until one was passed over too often."""
-        line, passed = self._queue.items(), self._passed
-        place = 0
+        line, passed, place = self._line.items(), self._passed, 0
         while place < min(len(line), self.window):
-            item = line[-1 - place]
-            first, i = -line[-1][-1], -item[-1]
+            first, i = line[0][-1], line[place][-1]
             if place and passed[first] >= self.patience:
                 return
             # The look-ahead would refuse it too, but takes longer.
@@ -85,7 +70,7 @@ class Patient(Svf):
                 continue
             if place:
                 passed[first] += 1
-            self._queue.remove(item)
+            del line[place]
             self.promise(view, i)
             yield i
 
@@ -114,19 +99,17 @@ class LeastShare(Patient):
 
     def admit(self, view: View) -> Iterable[int]:
         """Start requests that fit, in the order of the line."""
-        line, place = self._queue.items(), 0
-        waits: list[int] = []
+        line, place, waits = self._line.items(), 0, list[int]()
         while place < min(len(line), self.window):
-            item = line[-1 - place]
-            i = -item[-1]
+            i = line[place][-1]
             if wait := self.waits(view, i):
                 waits.append(wait)
                 place += 1
                 if self._passed[i] >= self.patience:
                     break
                 continue
-            self._passed.update(-before[-1] for before in line[len(line) - place :])
-            self._queue.remove(item)
+            self._passed.update(before[-1] for before in line[:place])
+            del line[place]
             self.promise(view, i)
             yield i
         # Alone every request fits: with nothing active none has to wait.

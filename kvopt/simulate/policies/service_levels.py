@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from kvopt.errors import InvalidInput
-from kvopt.simulate.policies.base import View
-from kvopt.simulate.policies.in_line import AheadPolicy
-from kvopt.simulate.policies.registry import register
-from kvopt.simulate.policies.waiting import SortedLine
+from kvopt.simulate.policies.by_name import register
+from kvopt.simulate.policies.in_line import AheadPolicy, SortedLine
+from kvopt.simulate.policies.interface import View
 
 _WINDOW = 8
 """Limit of the requests that are passed over in a round."""

@@ -38,7 +38,7 @@ from math import inf
 from typing import Any, ClassVar
 
 from kvopt.errors import InvalidInput, Stopped
-from kvopt.simulate.policies.servers import PausingPolicy, ServerPolicy
+from kvopt.simulate.policies.server_policies import PausingPolicy, ServerPolicy
 from kvopt.simulate.simulator import Worker, Workload
 from kvopt.timetable.cache import Cache
 from kvopt.timetable.sweep import blocks_for

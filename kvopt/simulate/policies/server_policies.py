@@ -14,8 +14,8 @@ from kvopt.problem.instance import Instance
 from kvopt.problem.requests import checked_integer, volume_of
 from kvopt.problem.scopes import Scope
 from kvopt.show.summary import counted
-from kvopt.simulate.policies.base import Policy, View, fraction_below_one
-from kvopt.simulate.policies.registry import register
+from kvopt.simulate.policies.by_name import register
+from kvopt.simulate.policies.interface import Policy, View, fraction_below_one
 
 
 def _vllm(budget: int, max_seqs: int, *, asynchronous: bool) -> dict[str, str]:
@@ -69,7 +69,7 @@ class PausingPolicy(Policy):
 
 @dataclass
 class ServerPolicy(PausingPolicy):
-    """A scheduler that is simulated with the limits of a server, by `kvopt.simulate.server`.
+    """A scheduler that is simulated with the limits of a server, by `kvopt.simulate.block_server`.
 
     Parameters
     ----------

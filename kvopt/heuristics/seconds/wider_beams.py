@@ -11,9 +11,13 @@ import math
 from collections.abc import Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import replace
-from functools import partial
+from typing import Any
 
+import numpy as np
+
+from kvopt.bounds.fluid import machine_prices
 from kvopt.bounds.seconds_evaluation import Shares, shares
+from kvopt.heuristics.attaining.loops import timed_of
 from kvopt.heuristics.layers import BeamPlan, next_effort
 from kvopt.heuristics.seconds.beams import (
     bytes_of_node,
@@ -21,11 +25,19 @@ from kvopt.heuristics.seconds.beams import (
     run_alone,
     run_of_beam,
 )
-from kvopt.heuristics.seconds.dispatch import LATENCY, WAITS, TimedNode
-from kvopt.heuristics.seconds.servers import server_of
+from kvopt.heuristics.seconds.timed_nodes import (
+    LATENCY,
+    WAITS,
+    Ranked,
+    Server,
+    TimedNode,
+    Times,
+    find_cheapest,
+)
 from kvopt.kernels.budget import Budget
 from kvopt.kernels.clock import wall_time
 from kvopt.kernels.magnitudes import fits
+from kvopt.problem.arrays import Floats, columns_of
 from kvopt.problem.clocks import Seconds, arrivals_ns
 from kvopt.problem.instance import Instance
 from kvopt.timetable.runs import PolicyRun
@@ -44,6 +56,8 @@ IDLE_TURNS = 4
 """The search ends after so many beams without improvement."""
 _MOST_ROUNDS = 20_000_000
 """Limit of rounds, which are simulated one by one."""
+_TIMES = 16_384
+"""Number of times with stored prices."""
 _ROOM = 2**29
 """Limit of the bytes for the nodes of a beam."""
 
@@ -72,10 +86,15 @@ def beams_in_seconds(
     seed
         Seed of the random generator.
     """
-    start, budget = wall_time(), budget or Budget()
-    beams = _beams_of(instance, clock, lines, threads, seed, min(budget.memory_left, _ROOM))
-    if beams is None:
+    start, budget, arrivals = wall_time(), budget or Budget(), arrivals_ns(instance)
+    part = shares(instance, clock.batch_time, [clock.batch_time.lines[i] for i in lines], float)
+    late, count = max(arrivals, default=0) + float(part.alone.sum()), len(instance)
+    if count < 2 or instance.total_output > _MOST_ROUNDS:
         return None
+    if not (fits(late) and fits((late - min(arrivals)) * count)):
+        return None
+    room = min(budget.memory_left, _ROOM)
+    beams = _Beams(instance, clock, lines, part, threads, seed, room)
 
     turn, idle, effort, widest = 0, 0, 0.0, beams.widest
     if is_unlimited := budget.left == math.inf:
@@ -92,20 +111,6 @@ def beams_in_seconds(
     return replace(beams.best, wall_seconds=wall_time() - start)
 
 
-def _beams_of(
-    instance: Instance, clock: Seconds, lines: Sequence[int], threads: int, seed: int, room: int
-) -> _Beams | None:
-    """Return a search over an instance, None if it is too large for the loops."""
-    arrivals, count = arrivals_ns(instance), len(instance)
-    part = shares(instance, clock.batch_time, [clock.batch_time.lines[i] for i in lines], float)
-    late = max(arrivals, default=0) + float(part.alone.sum())
-    if count < 2 or instance.total_output > _MOST_ROUNDS:
-        return None
-    if not (fits(late) and fits((late - min(arrivals)) * count)):
-        return None
-    return _Beams(instance, clock, lines, part, threads, seed, room)
-
-
 class _Beams:
     """Beams over one instance, and the best run so far: at first that of the first rule."""
 
@@ -119,10 +124,9 @@ class _Beams:
         seed: int,
         room: int,
     ) -> None:
-        arrivals = arrivals_ns(instance)
         self._instance, self._clock, self._seed = instance, clock, seed
-        self._priced = partial(server_of, instance, clock.batch_time, lines, arrivals, part)
-        server = self._priced(SLOWER[0])
+        self._lines, self._shares = lines, part
+        server = self._priced(0)
         self._rooms = [room_for(server) for _ in range(threads)]
         self.widest = max(1, min(WIDEST, room // bytes_of_node(server)))
         self.best = self._as_run(run_alone(server, self._rooms[0]))
@@ -137,10 +141,32 @@ class _Beams:
     def search(self, pool: Executor, turn: int, width: int, budget: Budget) -> None:
         """Keep the run of a beam if it is the best one."""
         plan = BeamPlan(width, DRAWS, *self._horizons(turn), self._seed + turn)
-        server = self._priced(SLOWER[turn % len(SLOWER)])
-        node = run_of_beam(pool, self._rooms, server, plan, budget)
+        node = run_of_beam(pool, self._rooms, self._priced(turn), plan, budget)
         if node.counts[LATENCY] < (self.best.objective or math.inf):
             self.best = self._as_run(node)
+
+    def _priced(self, turn: int) -> Server:
+        """Return the server as arrays, with the prices of the fluid on a slower machine."""
+        instance, model, part = self._instance, self._clock.batch_time, self._shares
+        _, prompts, outputs = columns_of(instance)
+        arrivals = arrivals_ns(instance)
+        moments = np.array(arrivals, dtype=np.int64)
+        timed = timed_of(instance.memory, model, moments, prompts, outputs)
+        takes: Floats = part.takes / instance.memory
+        line = np.argsort(takes, kind="stable")
+        waits: Floats = part.alone - part.delays / (2.0 * part.takes)
+        chosen = [model.lines[i] for i in self._lines]
+        fixed, decode = (max(x.round_ns + x.token_ns * b for x in chosen) for b in (0, 1))
+        tokens = [x.round_ns + x.token_ns * (timed.prompts + 1) for x in chosen]
+        works: Floats = np.max(tokens, axis=0) - float(fixed) + model.prompt_ns * timed.prompts
+        slower = SLOWER[turn % len(SLOWER)]
+        grid, prices = machine_prices(arrivals, slower * takes, _TIMES)
+        begin, step = min(arrivals), float(grid[1] - grid[0])
+        costs = np.zeros(len(line)), np.zeros(len(line))
+        rest = float(fixed), float(decode - fixed)
+        times = Times(prices, begin, step, takes, works, waits, *costs, *rest)
+        find_cheapest(timed, times)
+        return Server(timed, times, Ranked(line, line.argsort(), np.log(takes)))
 
     def _horizons(self, turn: int) -> tuple[int, int]:
         """Return the nanoseconds of a layer and of the look-ahead."""
@@ -151,15 +177,8 @@ class _Beams:
         """Return the events of a node as a run, whose times are computed again."""
         done = self._rooms[0].done
         resumed = dict(done.resumed[: node.counts[WAITS]].tolist())
-        made = PolicyRun(
-            self._instance,
-            done.starts.tolist(),
-            clock=self._clock,
-            resumed=[resumed],
-            policy="beams",
-            wall_seconds=0.0,
-        )
-        broken = made.violations()
-        assert not broken, broken[0]
-        assert made.objective == node.counts[LATENCY], "both compute the same times"
-        return made
+        work: dict[str, Any] = {"starts": done.starts.tolist(), "resumed": [resumed]}
+        run = PolicyRun(self._instance, clock=self._clock, policy="beams", wall_seconds=0.0, **work)
+        assert not (broken := run.violations()), broken[0]
+        assert run.objective == node.counts[LATENCY], "both compute the same times"
+        return run

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from kvopt.simulate.policies.servers import LeastWork
-from kvopt.simulate.server import VllmServer
+from kvopt.simulate.block_server import VllmServer
+from kvopt.simulate.policies.server_policies import LeastWork
 from kvopt.simulate.simulator import Workload
 from kvopt.timetable.cache import Cache
 

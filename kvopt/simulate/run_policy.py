@@ -17,16 +17,16 @@ from kvopt.problem.instance import Instance
 from kvopt.problem.problem import Problem, as_problem
 from kvopt.problem.slo import Slo
 from kvopt.show.summary import counted
+from kvopt.simulate.block_server import Server, VllmServer
 from kvopt.simulate.fleets import route, share
-from kvopt.simulate.policies.base import Policy
-from kvopt.simulate.policies.registry import policy as policy_from
-from kvopt.simulate.policies.servers import LeastWork, PausingPolicy, ServerPolicy, Sglang
-from kvopt.simulate.routers.base import ArrivalRouter, Router
-from kvopt.simulate.routers.registry import router as router_from
-from kvopt.simulate.server import Server, VllmServer
+from kvopt.simulate.policies.by_name import policy as policy_from
+from kvopt.simulate.policies.interface import Policy
+from kvopt.simulate.policies.server_policies import LeastWork, PausingPolicy, ServerPolicy, Sglang
+from kvopt.simulate.routers import ArrivalRouter, Router
+from kvopt.simulate.routers import router as router_from
 from kvopt.simulate.sglang import SglangServer
 from kvopt.simulate.simulator import Simulation, Worker, Workload
-from kvopt.simulate.work_server import WorkServer
+from kvopt.simulate.vllm_server import WorkServer
 from kvopt.timetable.runs import PolicyRun
 from kvopt.timetable.schedule import Schedule
 from kvopt.timetable.schedule_files import read_schedule

@@ -6,9 +6,9 @@ import heapq
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 
-from kvopt.simulate.policies.base import Need, Policy, View
+from kvopt.simulate.policies.by_name import register
 from kvopt.simulate.policies.in_line import Key, PrefixPolicy, ShuffledPolicy
-from kvopt.simulate.policies.registry import register
+from kvopt.simulate.policies.interface import Need, Policy, View
 
 
 @register

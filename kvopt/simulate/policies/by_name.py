@@ -13,7 +13,7 @@ from kvopt.errors import InvalidInput, did_you_mean, shown, unknown_name
 from kvopt.kernels.guarding import arguments_of, file_of
 from kvopt.kernels.registry import OTHER_REGISTERS, Registry
 from kvopt.show.summary import Names, first_line
-from kvopt.simulate.policies.base import Policy
+from kvopt.simulate.policies.interface import Policy
 
 Kind = TypeVar("Kind", bound=type[Policy])
 Own = TypeVar("Own")
@@ -29,26 +29,22 @@ class _Named(Protocol):
 Made = TypeVar("Made", bound=_Named)
 
 _BUILT_IN = {
-    "orders": ("fcfs", "mc-sf", "mc-sf-total", "svf", "svf-1bit", "paced", "a-random"),
-    "prefixes": ("svf-private", "k-lpm", "lpm"),
-    "patient": ("patient",),
-    "service_levels": ("slo",),
-    "h_sf": ("h-sf",),
-    "alpha_protect": ("alpha-protect", "alpha-beta"),
-    "intervals": ("a-max", "a-min", "a-l", "a-switch"),
-    "sorted_f": ("sorted-f", "sorted-f-a-min"),
-    "lp_order": ("sorted-lp", "lp-swap"),
-    "servers": ("vllm-fcfs", "vllm-priority", "least-work", "sglang"),
+    "orders": "fcfs mc-sf mc-sf-total svf svf-1bit paced a-random svf-private k-lpm lpm",
+    "patient": "patient",
+    "service_levels": "slo",
+    "h_sf": "h-sf",
+    "alpha_protect": "alpha-protect alpha-beta",
+    "output_intervals": "a-max a-min a-l a-switch",
+    "planned": "sorted-f sorted-f-a-min",
+    "lp_order": "sorted-lp lp-swap",
+    "server_policies": "vllm-fcfs vllm-priority least-work sglang",
 }
-"""Modules with the policies that they register."""
+"""Modules, and names of the policies that they register."""
+_MODULES = {name: module for module, names in _BUILT_IN.items() for name in names.split()}
 POLICIES: Registry[type[Policy]] = Registry(
     "policy",
     "kvopt.policies",
-    {
-        name: f"kvopt.simulate.policies.{module}"
-        for module, names in _BUILT_IN.items()
-        for name in names
-    },
+    {name: f"kvopt.simulate.policies.{module}" for name, module in _MODULES.items()},
 )
 
 
