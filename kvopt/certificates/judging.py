@@ -13,6 +13,7 @@ from kvopt.problem.clocks import Clock
 from kvopt.problem.instance import Instance
 from kvopt.show.summary import counted
 from kvopt.simulate.policies.interface import Need, Policy
+from kvopt.simulate.policies.server_policies import PausingPolicy
 from kvopt.simulate.routers import Router
 from kvopt.simulate.run_policy import run
 from kvopt.timetable.runs import PolicyRun
@@ -45,7 +46,8 @@ def refuse_misfit(
     Its run is stopped in the first round.  Policies that plan before it are not tried: their plans
     take long, and nothing refuses them on one worker in rounds.
     """
-    if Need.ARRIVALS in policy.needs and clock.is_even and instance.workers == 1:
+    plans = Need.ARRIVALS in policy.needs and not isinstance(policy, PausingPolicy)
+    if plans and clock.is_even and instance.workers == 1:
         return
     with suppress(Stopped):
         run(instance, policy, router=router, clock=clock, label=label, should_stop=lambda: True)

@@ -297,7 +297,7 @@ def as_longer_prompts(search: Search, work: Callable[[Search], object]) -> None:
 
 def search_beams_in_seconds(search: Search, budget: Budget) -> None:
     """Offer the best run of some beams by the prices of the bound, until they find none better."""
-    from kvopt.heuristics.seconds.wider_beams import beams_in_seconds  # loads numba
+    from kvopt.heuristics.seconds.timed_beams import beams_in_seconds  # loads numba
 
     assert search.checked is not None, "the bound comes first"
     assert isinstance(search.clock, Seconds)

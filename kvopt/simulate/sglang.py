@@ -49,8 +49,6 @@ class SglangServer(Server):
         Requests to serve, and limits of the server.
     """
 
-    block_field = "page"
-
     def __init__(self, workload: Workload, policy: Sglang) -> None:
         super().__init__(workload, policy)
         self.policy = policy
@@ -153,7 +151,7 @@ class SglangServer(Server):
         left = pages * self._block - reserved
         prefill = self.policy.prefill
         self._drop()
-        while self._waiting and len(self._running) + len(admitted) < self._most:
+        while self._waiting and len(self._running) + len(admitted) < self._limit:
             i, cached, unused = self._waiting[0], 0, 0
             if self._cache is not None:
                 cached, unused = self._cache.found(i)

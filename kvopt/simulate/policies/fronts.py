@@ -16,13 +16,14 @@ arrays: if compiled code creates the arrays that it returns, Ctrl-C in between m
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from heapq import heappush, heapreplace
 from typing import Any, TypeVar
 
 import numpy as np
 
 from kvopt.errors import TooLarge
 from kvopt.kernels.interruptible import machine_code
-from kvopt.problem.arrays import Flags, Integers
+from kvopt.problem.arrays import Integers
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -30,16 +31,23 @@ _FEW = 200
 """Up to so many entries of a table loading a compiler takes longer than it saves."""
 
 
-def undominated(prompts: Integers, most: int) -> Integers:
+def undominated(prompts: Integers, limit: int) -> Integers:
     """Return the places that can be in a best set of at most so many, in ascending order.
 
     An earlier request with a prompt that is not longer can replace a member: the size of the set
     stays, its outputs do not grow, and it is earlier in tie order.  So a best set with a member has
     all such requests too, and they must fit.
     """
-    kept = np.zeros(len(prompts), np.bool_)
-    _quick(_undominated, len(prompts))(prompts, most, kept)
-    return np.flatnonzero(kept)
+    smallest, places = list[int](), list[int]()  # the smallest prompts so far, negated, as a heap
+    for place, prompt in enumerate(prompts.tolist()):
+        if len(smallest) < limit:
+            heappush(smallest, -prompt)
+        elif prompt < -smallest[0]:
+            heapreplace(smallest, -prompt)
+        else:
+            continue
+        places.append(place)
+    return np.array(places, dtype=np.int64)
 
 
 LARGEST = 2**25
@@ -119,11 +127,8 @@ class Together:
         raise TooLarge(f"more than {LARGEST:,} sets would have to be compared")
 
     def _quick(self, function: Function) -> Function:
-        return _quick(function, self.joins.size)
-
-
-def _quick(function: Function, size: int) -> Function:
-    return function if size <= _FEW else machine_code(function)
+        """Return a function as machine code, unless loading a compiler takes longer."""
+        return function if self.joins.size <= _FEW else machine_code(function)
 
 
 def _times(outputs: Integers, counts: Integers, memory: int) -> Integers:
@@ -144,20 +149,6 @@ def _chain(node: int, chains: Integers) -> list[int]:
         place, node = chains[node].tolist()
         places.append(place)
     return places
-
-
-def _undominated(prompts: Integers, most: int, kept: Flags) -> None:
-    """Mark requests with fewer than so many earlier ones whose prompts are not longer."""
-    least = np.full(most, 2**62)  # the smallest ones so far
-    for place in range(len(prompts)):
-        prompt, rank = prompts[place], most - 1
-        if prompt >= least[rank]:
-            continue
-        kept[place] = True
-        while rank > 0 and least[rank - 1] > prompt:
-            least[rank] = least[rank - 1]
-            rank -= 1
-        least[rank] = prompt
 
 
 def _largest(prompts: Integers, joins: Integers, between: Integers) -> int:

@@ -146,16 +146,20 @@ class PrefixPolicy(LinePolicy, AheadPolicy):
     would exceed M nevertheless, all active requests are evicted.
     """
 
+    def _turn(self, view: View) -> int:
+        """Return the place in line of the next request to start, the first by default."""
+        return 0
+
     def admit(self, view: View) -> Iterable[int]:
         """Start from the front of the line until one does not fit."""
         while line := self._line.items():
-            i = line[0][-1]
+            i = line[place := self._turn(view)][-1]
             if i == self._refused and self._wake is not None and view.now < self._wake:
                 return
             if self._must_wait(view, self.waits(view, i)):
                 self._refused = i
                 return
-            del line[0]
+            del line[place]
             self.promise(view, i)
             yield i
         self._wake = None

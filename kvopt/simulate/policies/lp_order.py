@@ -7,11 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from kvopt.bounds.mean_starts import (
-    lagrangian_mean_starts,
-    lp_mean_starts,
-    lp_nonzeros,
-)
+from kvopt.bounds.mean_starts import lagrangian_mean_starts, lp_mean_starts, lp_nonzeros
 from kvopt.errors import InvalidInput, TooLarge
 from kvopt.problem.instance import Instance
 from kvopt.problem.requests import Request

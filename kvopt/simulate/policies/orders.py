@@ -10,7 +10,7 @@ from math import lcm
 from kvopt.errors import InvalidInput
 from kvopt.problem.requests import LARGEST_INTEGER, checked_integer, volume_of
 from kvopt.simulate.policies.by_name import register
-from kvopt.simulate.policies.in_line import AheadPolicy, Key, PrefixPolicy, ShuffledPolicy
+from kvopt.simulate.policies.in_line import Key, PrefixPolicy, ShuffledPolicy
 from kvopt.simulate.policies.interface import Need, View, fraction_below_one
 
 
@@ -54,8 +54,7 @@ class Paced(Fcfs):
     gap: int = 1
 
     def __post_init__(self) -> None:
-        if self.gap < 1:
-            raise InvalidInput(f"must be at least 1, got {self.gap}", field="gap")
+        checked_integer(self.gap, "gap", 1)
 
     def begin(self, view: View) -> None:
         """Start without a last start."""
@@ -197,8 +196,8 @@ class ARandom(ShuffledPolicy):
     memory: int | None = None
 
     def __post_init__(self) -> None:
-        if self.memory is not None and self.memory < 1:
-            raise InvalidInput(f"must be at least 1, got {self.memory}", field="memory")
+        if self.memory is not None:
+            checked_integer(self.memory, "memory", 1)
 
     def capacity(self, view: View) -> int:
         """Return M, or the smaller requested memory."""
@@ -225,7 +224,7 @@ class SvfPrivate(PrefixPolicy):
 
 @register
 @dataclass
-class KLpm(AheadPolicy):
+class KLpm(Fcfs):
     """Start the oldest request, then k - 1 times the one with the longest held prefix.
 
     It stops at the first that does not fit.  Of equal matches the older request goes first.
@@ -247,37 +246,25 @@ class KLpm(AheadPolicy):
     def begin(self, view: View) -> None:
         """Start with an empty line."""
         super().begin(view)
-        self._line: set[int] = set()
         self._started = 0
-
-    def arrived(self, view: View, i: int) -> None:
-        """Join the line."""
-        self._line.add(i)
-
-    def withdrawn(self, view: View, i: int) -> None:
-        """Leave the line."""
-        self._line.remove(i)
 
     def learned(self) -> int:
         """Return the number of starts since the last turn of the oldest."""
         return self._started % self.k
 
-    def _next(self, view: View) -> int:
-        """Return the request whose turn it is."""
-        is_matched = self._started % self.k > 0
-        return min(self._line, key=lambda i: (is_matched and -view.cached(i), view.arrivals[i], i))
+    def _turn(self, view: View) -> int:
+        """Return the place in line of the request whose turn it is."""
+        if self._started % self.k == 0:
+            return 0
+        line = self._line.items()
+        return max(range(len(line)), key=lambda place: view.cached(line[place][-1]))
 
     def admit(self, view: View) -> Iterable[int]:
         """Start one after the other until one does not fit."""
-        while self._line:
-            i = self._next(view)
-            if self._must_wait(view, self.waits(view, i)):
-                return
-            self._line.remove(i)
+        self._refused = None  # what others hold may let it fit earlier
+        for i in super().admit(view):
             self._started += 1
-            self.promise(view, i)
             yield i
-        self._wake = None
 
 
 @register

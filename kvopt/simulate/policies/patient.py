@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 
-from kvopt.errors import InvalidInput
+from kvopt.problem.requests import checked_integer
 from kvopt.simulate.policies.by_name import register
 from kvopt.simulate.policies.in_line import Key
 from kvopt.simulate.policies.interface import View
@@ -43,9 +43,8 @@ class Patient(Svf):
     patience: int = 16
 
     def __post_init__(self) -> None:
-        for name, least in (("window", 1), ("patience", 0)):
-            if (value := getattr(self, name)) < least:
-                raise InvalidInput(f"must be at least {least}, got {value}", field=name)
+        checked_integer(self.window, "window", 1)
+        checked_integer(self.patience, "patience", 0)
 
     def begin(self, view: View) -> None:
         """Start with an empty line."""

@@ -15,7 +15,7 @@ from kvopt.problem.requests import checked_integer, volume_of
 from kvopt.problem.scopes import Scope
 from kvopt.show.summary import counted
 from kvopt.simulate.policies.by_name import register
-from kvopt.simulate.policies.interface import Policy, View, fraction_below_one
+from kvopt.simulate.policies.interface import Need, Policy, View, fraction_below_one
 
 
 def _vllm(budget: int, max_seqs: int, *, asynchronous: bool) -> dict[str, str]:
@@ -52,6 +52,15 @@ def uncovered(needed: Scope) -> str:
 
 class PausingPolicy(Policy):
     """A scheduler that interrupts requests and keeps their tokens, with a simulator of its own."""
+
+    block_field: ClassVar[str] = "block"
+    """Name of the parameter for the tokens of a block."""
+
+    @property
+    def block_tokens(self) -> int:
+        """Tokens of a block."""
+        tokens: int = getattr(self, self.block_field)
+        return tokens
 
     @property
     @abstractmethod
@@ -202,6 +211,11 @@ class LeastWork(ServerPolicy):
 
     keeps: Literal["recent", "next"] = "recent"
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.keeps == "next":
+            vars(self)["needs"] = (*type(self).needs, Need.ARRIVALS)
+
     def priorities(self, instance: Instance) -> Sequence[int]:
         """Return the volumes."""
         prompts = (request.prompt for request in instance)
@@ -242,6 +256,7 @@ class Sglang(PausingPolicy):
     name = "sglang"
     source = "SGLang, schedule_policy and retract_decode"
     presets = _SGLANG_PRESETS
+    block_field = "page"
 
     page: int = 1
     max_running: int = 1024
