@@ -132,8 +132,8 @@ class Comparison(Summarised):
         return plot_runs(self.runs)
 
     def _times(self, value: int | None) -> float | None:
-        least = self.best if self.optimum is None else self.optimum
-        return value / least if value is not None and least else None
+        lowest = self.best if self.optimum is None else self.optimum
+        return value / lowest if value is not None and lowest else None
 
     @property
     def _mean(self) -> str:

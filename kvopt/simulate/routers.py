@@ -86,7 +86,8 @@ def router(text: str) -> Router:
     """Return the router that ``NAME[:key=value,...]`` describes."""
     name, _, rest = text.partition(":")
     label = f"router {name}"
-    return built(ROUTERS.find(name), pairs(rest, label), label)
+    built_router: Router = built(ROUTERS.find(name), pairs(rest, label), label)
+    return built_router
 
 
 def label_of(router: str, policy: str) -> str:

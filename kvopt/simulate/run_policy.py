@@ -104,8 +104,7 @@ def run(
     if isinstance(policy, (list, tuple)):
         raise InvalidInput("must be a single one; kvopt.compare takes several", field="policy")
     scheduler = policy_from(policy) if isinstance(policy, str) else policy
-    if label is None:
-        label = policy if isinstance(policy, str) else policy.name
+    label = label or (policy if isinstance(policy, str) else policy.name)
     servers = (server for rules, server in _SERVERS.items() if isinstance(scheduler, rules))
     kind: type[Any] = next(servers, Simulation)
     padding = 0
@@ -124,25 +123,29 @@ def run(
         copies = [scheduler, *(deepcopy(scheduler) for _ in range(instance.workers - 1))]
         workers = [kind(workload, one) for one in copies]
         _serve(workload, workers, way)
-    padded = f"counts {padding} tokens more for each request, for whole blocks"
+    notes = [_note(workers)]
+    if padding:
+        notes.append(f"counts {padding} tokens more for each request, for whole blocks")
     ended = PolicyRun(
         instance,
         **_columns(workload, workers),
         clock=clock,
         policy=label,
         wall_seconds=wall_time() - began,
-        note="; ".join(filter(None, (_note(workers), padded if padding else None))) or None,
+        note="; ".join(filter(None, notes)) or None,
         router=None if not fleet else router if isinstance(router, str) else router.name,
     )
-    return _checked(ended)
+    if broken := ended.violations():
+        raise PolicyFault(f"{label}: {broken[0]}")
+    return ended
 
 
 def _serve(workload: Workload, workers: list[Any], router: object) -> None:
     """Let workers serve all requests."""
     if len(workers) == 1:
         for i in workload.in_order:
-            workers[0].serve(i)
             workers[0].deliver(i)
+        workers[0].members = workload.in_order
     elif isinstance(router, ArrivalRouter):
         _route(workload, workers, router)
     else:
@@ -196,12 +199,6 @@ def _in_blocks(policy: PausingPolicy, instance: Instance) -> PausingPolicy:
     changed = copy(policy)
     setattr(changed, field, size)
     return changed
-
-
-def _checked(ended: PolicyRun) -> PolicyRun:
-    if broken := ended.violations():
-        raise PolicyFault(f"{ended.policy}: {broken[0]}")
-    return ended
 
 
 @contextmanager

@@ -7,7 +7,7 @@ from dataclasses import MISSING, fields
 from fractions import Fraction
 from inspect import get_annotations
 from types import NoneType, UnionType
-from typing import Any, ClassVar, Literal, Protocol, TypeVar, get_args, get_origin, get_type_hints
+from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 from kvopt.errors import InvalidInput, did_you_mean, shown, unknown_name
 from kvopt.kernels.guarding import arguments_of, file_of
@@ -18,15 +18,6 @@ from kvopt.simulate.policies.interface import Policy
 Kind = TypeVar("Kind", bound=type[Policy])
 Own = TypeVar("Own")
 
-
-class _Named(Protocol):
-    """Classes that a text can describe: a dataclass with a name."""
-
-    name: ClassVar[str]
-    __dataclass_fields__: ClassVar[dict[str, Any]]
-
-
-Made = TypeVar("Made", bound=_Named)
 
 _BUILT_IN = {
     "orders": "fcfs mc-sf mc-sf-total svf svf-1bit paced a-random svf-private k-lpm lpm",
@@ -79,7 +70,8 @@ def policy(text: str) -> Policy:
         if preset not in kind.presets:
             raise unknown_name(preset, kind.presets, "preset")
         keys = {**kind.presets[preset], **keys}
-    return built(kind, keys, label)
+    built_policy: Policy = built(kind, keys, label)
+    return built_policy
 
 
 def registered(kind: Own, base: type, registry: Registry[Any]) -> Own:
@@ -108,7 +100,7 @@ def _mistake(kind: object, base: type, called: str) -> str | None:
     return None
 
 
-def built(kind: type[Made], keys: Mapping[str, str], label: str) -> Made:
+def built(kind: Any, keys: Mapping[str, str], label: str) -> Any:
     """Build a policy, or another object with a name and parameters, from texts."""
     hints = get_type_hints(kind)
     by_name = {item.name: item for item in fields(kind) if item.init}

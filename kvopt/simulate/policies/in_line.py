@@ -62,7 +62,10 @@ class SortedLine(Generic[Item]):
 
 @dataclass
 class LinePolicy(Policy):
-    """A policy whose requests wait in a line, sorted by a key."""
+    """A policy whose requests wait in a line, sorted by a key.
+
+    The line has negated keys: the first in line is the last there, and leaves it at once.
+    """
 
     def begin(self, view: View) -> None:
         """Start with an empty line."""
@@ -79,11 +82,15 @@ class LinePolicy(Policy):
 
     def arrived(self, view: View, i: int) -> None:
         """Join the line."""
-        self._line.add((*self.full_key(view, i), i))
+        self._line.add(self.item(view, i))
 
     def withdrawn(self, view: View, i: int) -> None:
         """Leave the line."""
-        self._line.remove((*self.full_key(view, i), i))
+        self._line.remove(self.item(view, i))
+
+    def item(self, view: View, i: int) -> Key:
+        """Return a request as it is in the line."""
+        return tuple(-part for part in (*self.full_key(view, i), i))
 
 
 @dataclass
@@ -147,13 +154,13 @@ class PrefixPolicy(LinePolicy, AheadPolicy):
     """
 
     def _turn(self, view: View) -> int:
-        """Return the place in line of the next request to start, the first by default."""
-        return 0
+        """Return the place of the next request to start, by default the first in line."""
+        return -1
 
     def admit(self, view: View) -> Iterable[int]:
         """Start from the front of the line until one does not fit."""
         while line := self._line.items():
-            i = line[place := self._turn(view)][-1]
+            i = -line[place := self._turn(view)][-1]
             if i == self._refused and self._wake is not None and view.now < self._wake:
                 return
             if self._must_wait(view, self.waits(view, i)):

@@ -253,11 +253,11 @@ class KLpm(Fcfs):
         return self._started % self.k
 
     def _turn(self, view: View) -> int:
-        """Return the place in line of the request whose turn it is."""
+        """Return the place of the request whose turn it is."""
         if self._started % self.k == 0:
-            return 0
+            return -1
         line = self._line.items()
-        return max(range(len(line)), key=lambda place: view.cached(line[place][-1]))
+        return max(range(-1, -len(line) - 1, -1), key=lambda place: view.cached(-line[place][-1]))
 
     def admit(self, view: View) -> Iterable[int]:
         """Start one after the other until one does not fit."""

@@ -65,7 +65,7 @@ class PlannedPolicy(PrefixPolicy):
 
     def withdrawn(self, view: View, i: int) -> None:
         """Leave the waiting requests; the plan skips it."""
-        if i in self._places and (*self.full_key(view, i), i) in self._line.items():
+        if i in self._places and self.item(view, i) in self._line.items():
             super().withdrawn(view, i)
         self._gone.add(i)
         self._waiting.remove(self.candidate(view, i))
