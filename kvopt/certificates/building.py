@@ -245,7 +245,7 @@ def _judged(
             if judged.note is not None:
                 search.note(f"{label}: {judged.note}")
             if isinstance(policy, PausingPolicy) and (
-                limited := limit_note(judged, policy.most_active)
+                limited := limit_note(judged, policy.active_limit)
             ):
                 search.note(limited)
             judged.measures()  # within the limit

@@ -523,7 +523,7 @@ class _Work:
         self._set(today=today)
         policy, instance = policy_from(scheduler), self.problem.instance
         if isinstance(policy, PausingPolicy):
-            note = limit_note(today, policy.most_active)
+            note = limit_note(today, policy.active_limit)
             self._set(notes=(*self.result.notes, *([note] if note else [])))
         block = policy.block if isinstance(policy, ServerPolicy) else instance.block_size
         for_all = sum(request.peak + block for request in instance)

@@ -67,10 +67,10 @@ class Server(Worker):
         self._block = block = policy.block_tokens
         self._free = self._total = self.instance.memory // block
         self._check_blocks(policy.block_field)
-        self._limit = min(policy.most_active, self.instance.max_active or policy.most_active)
+        self._limit = min(policy.active_limit, self.instance.max_active or policy.active_limit)
         self._cache = self._new_cache() if "prefix" in self.instance.extras else None
         self._left = self.now = 0  # requests that left so far, and the round
-        self.found = [[] for _ in self.instance]
+        self.rows = [[] for _ in self.instance]
         self._to_come = deque[int]()
         self._is_busy = False  # whether the round that ends at its time has begun
         self._waiting: Any = []
@@ -111,7 +111,7 @@ class Server(Worker):
         """Take the decisions of a round, and let it pass if a request is processed."""
 
     @abstractmethod
-    def _known(self, i: int, work: Work, tokens: int) -> tuple[int, int]:
+    def _cached_after(self, i: int, work: Work, tokens: int) -> tuple[int, int]:
         """Return how many tokens of a request that leaves enter the cache, and can be found there.
 
         ``tokens`` of them are of this round.
@@ -222,7 +222,7 @@ class Server(Worker):
         self._base -= work.before - work.start
         self._growing[(work.start - work.before) % self._block] -= 1
         self._produced[i] += self.now - work.start
-        self.found[i].append((work.start + 1, self.now))
+        self.rows[i].append((work.start + 1, self.now))
 
     def _leave(self, i: int, tokens: int = 0) -> None:
         """Take back the blocks of a request, with those of tokens of this round."""
@@ -232,7 +232,7 @@ class Server(Worker):
         held = request.peak if is_done else work.held(self.now)
         blocks = self._blocks(held + tokens)
         if self._cache is not None:
-            kept, computed = self._known(i, work, tokens)
+            kept, computed = self._cached_after(i, work, tokens)
             blocks -= self._blocks(kept)  # these leave no trace
             self._left += 1
             pauses = self._produced[i] < request.output

@@ -81,4 +81,4 @@ def _decided(policy: Policy, instance: Instance, now: int) -> Any:
         simulation.deliver(i)
     simulation.expects_more = False
     simulation.come_to(now)
-    return simulation.found, simulation.lost, simulation.view.active
+    return simulation.rows, simulation.lost, simulation.view.active

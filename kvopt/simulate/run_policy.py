@@ -161,7 +161,7 @@ def _columns(workload: Workload, workers: list[Worker]) -> dict[str, Any]:
     rows: list[Any] = [None] * len(workload.instance)
     for number, worker in enumerate(workers):
         for i in worker.members:
-            served[i], rows[i] = number, worker.found[i]
+            served[i], rows[i] = number, worker.rows[i]
     return {
         "starts" if isinstance(workers[0], Simulation) else "segments": rows,
         "workers": served,
@@ -177,7 +177,7 @@ def _note(workers: list[Any]) -> str | None:
         names = [f"worker {number}: " if workers[1:] else "" for number in range(len(workers))]
         notes = [(name, worker.note) for name, worker in zip(names, workers, strict=True)]
         return "; ".join(f"{name}{note}" for name, note in notes if note is not None) or None
-    pauses = sum(max(len(rows) - 1, 0) for worker in workers for rows in worker.found)
+    pauses = sum(max(len(rows) - 1, 0) for worker in workers for rows in worker.rows)
     words = counted(pauses, "pause")
     if isinstance(workers[0], SglangServer):
         count = sum(worker.retractions for worker in workers)

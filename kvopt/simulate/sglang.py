@@ -53,8 +53,8 @@ class SglangServer(Server):
         super().__init__(workload, policy)
         self.policy = policy
         self.share = first = min(FIRST_SHARE * policy.conservative, Fraction(1))
-        self.least = first * LEAST
-        self.step = (first - self.least) / FALLS_WITHIN
+        self.lowest_share = first * LEAST
+        self.step = (first - self.lowest_share) / FALLS_WITHIN
         self.retractions = 0
         self._waiting: list[int] = []
         self._stalled: set[int] = set()  # running requests that did not yield in the last round
@@ -62,7 +62,7 @@ class SglangServer(Server):
     def _join(self, i: int) -> None:
         self._waiting.append(i)
 
-    def _known(self, i: int, work: Work, tokens: int) -> tuple[int, int]:  # noqa: ARG002
+    def _cached_after(self, i: int, work: Work, tokens: int) -> tuple[int, int]:  # noqa: ARG002
         request = self.instance.requests[i]
         kept = request.peak if self._produced[i] == request.output else request.prompt
         kept = kept // self._block * self._block  # a page that is not full is freed at once
@@ -173,7 +173,7 @@ class SglangServer(Server):
             reverse=True,
         )
         if self._needed(line) <= self._free:
-            self.share = max(self.share - self.step, self.least)
+            self.share = max(self.share - self.step, self.lowest_share)
             return
         while self._needed(line) > self._free and len(line) > 1:
             self._retract(line.pop())

@@ -64,7 +64,7 @@ class VllmServer(Server):
         """Take the first of the line from it."""
         heapq.heappop(self._waiting)
 
-    def _known(self, i: int, work: Work, tokens: int) -> tuple[int, int]:
+    def _cached_after(self, i: int, work: Work, tokens: int) -> tuple[int, int]:
         if i in self._done:
             return (peak := self.instance.requests[i].peak), peak
         held = work.held(self.now)
@@ -131,9 +131,9 @@ class VllmServer(Server):
 
     def _admit(self, budget: int) -> None:
         """Admit from the front of the line while it fits."""
-        most = inf if self.policy.prompts is None else self.policy.prompts
+        limit = inf if self.policy.prompts is None else self.policy.prompts
         prompts = int(self._continues)
-        while self._waiting and budget and len(self._running) < self._limit and prompts < most:
+        while self._waiting and budget and len(self._running) < self._limit and prompts < limit:
             i, cached, shared = self._waiting[0][-1], 0, 0
             before = self.instance.requests[i].prompt + self._produced[i]
             if self._cache is not None:

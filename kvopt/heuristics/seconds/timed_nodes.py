@@ -1,6 +1,6 @@
 """A list scheduler on a clock of seconds whose state can be copied, extended and evaluated.
 
-Of the first in line that fit, it starts the one of least key: the machine time of a request less a
+Of the first in line that fit, it starts the one of lowest key: the machine time of a request less a
 preference for long prompts.  This fills memory that would stay empty: a short prompt can fill the
 memory next to a long one later, but not the other way round.
 
@@ -62,8 +62,8 @@ class Times(NamedTuple):
     takes, works, waits
         For each request its machine time, the work of its first round, and the time from its start
         to its mean service.
-    least, cheapest
-        Least cost of each request, and a start that has it.
+    lowest, cheapest
+        Lowest cost of each request, and a start that has it.
     fixed, decode
         Fixed part of a round, and work of a round of one token, by the lines of the bound.
     """
@@ -74,7 +74,7 @@ class Times(NamedTuple):
     takes: Floats
     works: Floats
     waits: Floats
-    least: Floats
+    lowest: Floats
     cheapest: Floats
     fixed: float
     decode: float
@@ -264,7 +264,7 @@ def _next(
 ) -> int:
     """Start one of the first in line, and return it; -1 if none fits."""
     counts, queue, now = node.counts, node.queue, node.counts[NOW]
-    number, best, least = counts[ACTIVE], -1, np.inf
+    number, best, lowest = counts[ACTIVE], -1, np.inf
     room, first = timed.memory - counts[BASE], node.active[0, 0] if number else NEVER
     for place in range(min(counts[WAITING], int(rules.window))):
         rank = queue[place]
@@ -272,10 +272,10 @@ def _next(
         prompt, output = timed.prompts[i], timed.outputs[i]
         key = keys[i] + noise[rank] - rules.fill * prompt / timed.memory
         soon = min(first, now + output)  # the first completion, where most requests fail
-        if key >= least or (number + 1) * soon + prompt - now > room:
+        if key >= lowest or (number + 1) * soon + prompt - now > room:
             continue
         if fits(node.active, number, now + output, prompt + output, timed.memory):
-            best, least = place, key
+            best, lowest = place, key
     if best < 0:
         return -1
     i = line[queue[best]]
@@ -311,7 +311,7 @@ def reduced_cost(timed: Timed, times: Times, i: int, start: int) -> float:
     """Return about the reduced cost of a start."""
     served = start + times.waits[i]
     paid = times.takes[i] * price_at(times, served)
-    return float(served - timed.arrivals[i] + paid - times.least[i])
+    return float(served - timed.arrivals[i] + paid - times.lowest[i])
 
 
 @compiled
@@ -327,7 +327,7 @@ def price_at(times: Times, time: float) -> float:
 
 @compiled
 def find_cheapest(timed: Timed, times: Times) -> None:
-    """Find the least cost of each request, at its arrival or at the times of given prices."""
+    """Find the lowest cost of each request, at its arrival or at the times of given prices."""
     for i in range(len(timed.arrivals)):
         arrival = timed.arrivals[i]
         served = arrival + times.waits[i]
@@ -340,4 +340,4 @@ def find_cheapest(timed: Timed, times: Times) -> None:
             cost = late - arrival + times.takes[i] * times.prices[place]
             if cost < best:
                 best, where = cost, late - times.waits[i]
-        times.least[i], times.cheapest[i] = best, where
+        times.lowest[i], times.cheapest[i] = best, where

@@ -32,14 +32,14 @@ _MOST_ROUNDS, _MOST_TOKENS = 20_000_000, 2_000_000_000
 
 (
     NOW, TIME, COME, WAITING, ACTIVE, FREE, BASE, WINDOW, LATENCY, DONE, SPANS, PIECES, WAITS,
-    NUMBER, PARTIAL, PROCESSED, BEFORE, PARTIAL_NUMBER, MASS, SINCE,
-) = range(20)  # fmt: skip
+    NUMBER, PARTIAL, PROCESSED, BEFORE, MASS, SINCE,
+) = range(19)  # fmt: skip
 """Entries of `ServerState.counts`: the round and its time, numbers of arrived, waiting and decoding
 requests, free blocks, the sum of tokens before less starts over decoding requests, the window,
 total latency, numbers of completed requests, of recorded spans, pieces and resumptions, and of
-admissions; the request with an unfinished prompt or -1, its processed tokens, its tokens before
-it was admitted, and the number of its admission; the weights of arrived unfinished requests, and
-these times their arrivals."""
+admissions; the request with an unfinished prompt or -1, which is the last admitted one, its
+processed tokens, and its tokens before it was admitted; the weights of arrived unfinished requests,
+and these times their arrivals."""
 END, START, HELD_BEFORE, ADMITTED, PRODUCED = range(5)
 """Rows of `ServerState.columns`: of decoding requests the completion, the start, the tokens before
 it and the number of the admission; of all requests the tokens before the last admission."""
@@ -71,22 +71,18 @@ class Served(NamedTuple):
     ----------
     timed
         Requests on the clock; they are visible from ``timed.arrivals`` on.
-    since
-        Times from which their latency counts.
     weights
         Weights of their latency.
     keys
-        Key of each request: the least is admitted first, the largest preempted; all differ.
-    block, blocks
-        Tokens of a block, and blocks of the memory.
+        Key of each request: the lowest is admitted first, the largest preempted; all differ.
+    block
+        Tokens of a block.
     """
 
     timed: Timed
-    since: Integers
     weights: Integers
     keys: Integers
     block: int
-    blocks: int
 
 
 class ServerState(NamedTuple):
@@ -157,7 +153,7 @@ def serve_until(
     ends, produced, outputs = columns[END], columns[PRODUCED], timed.outputs
     borders, limits = settings.borders, settings.limits
     arrivals, coming, lengths = timed.arrivals, timed.coming, timed.prompts
-    since, weights, pace, kv_ns = served.since, served.weights, timed.pace, timed.pace.kv_ns
+    weights, pace, kv_ns = served.weights, timed.pace, timed.pace.kv_ns
     spans, pieces, resumed = record
     total = len(keys)
     while counts[DONE] < total:
@@ -180,7 +176,7 @@ def serve_until(
                 break
             counts[COME] += 1
             counts[MASS] += weights[i]
-            counts[SINCE] += weights[i] * since[i]
+            counts[SINCE] += weights[i] * arrivals[i]
             _push(keys, waiting, counts, WAITING, i)
         while counts[WINDOW] + 1 < len(borders) and borders[counts[WINDOW] + 1] <= counts[TIME]:
             counts[WINDOW] += 1
@@ -225,7 +221,6 @@ def serve_until(
             counts[FREE] -= -(-tokens // block)
             counts[PARTIAL], counts[PROCESSED], counts[BEFORE] = i, 0, before
             counts[NUMBER] += 1
-            counts[PARTIAL_NUMBER] = counts[NUMBER]
             prompts += _process(counts, active, columns, growing, outputs, block, tokens, pieces)
 
         # The round passes, and those after it in which every request yields a token, no more.
@@ -255,9 +250,9 @@ def serve_until(
         while counts[ACTIVE] and ends[active[0]] == now:
             i = active[0]
             _stop(counts, columns, growing, block, i, spans)
-            counts[LATENCY] += weights[i] * (time - since[i])
+            counts[LATENCY] += weights[i] * (time - arrivals[i])
             counts[MASS] -= weights[i]
-            counts[SINCE] -= weights[i] * since[i]
+            counts[SINCE] -= weights[i] * arrivals[i]
             counts[DONE] += 1
             _pop(ends, active, counts, ACTIVE)
 
@@ -275,7 +270,7 @@ def _push(keys: Integers, heap: Integers, counts: Integers, size: int, i: int) -
 
 @compiled
 def _pop(keys: Integers, heap: Integers, counts: Integers, size: int) -> None:
-    """Remove the request with the least key from a heap."""
+    """Remove the request with the lowest key from a heap."""
     counts[size] -= 1
     count, place = counts[size], 0
     last = heap[count]
@@ -320,7 +315,7 @@ def _process(
         return tokens
     columns[END, i] = now + outputs[i] - columns[PRODUCED, i]
     columns[START, i], columns[HELD_BEFORE, i] = now, before
-    columns[ADMITTED, i] = counts[PARTIAL_NUMBER]
+    columns[ADMITTED, i] = counts[NUMBER]
     _push(columns[END], active, counts, ACTIVE, i)
     counts[PARTIAL] = -1
     counts[BASE] += before - now
@@ -431,9 +426,8 @@ class OneServer:
         _, prompts, outputs = columns_of(instance)
         timed = timed_of(instance.memory, clock.batch_time, arrivals, prompts, outputs)
         weights = np.array([request.weight for request in instance], dtype=np.int64)
-        blocks = instance.block_size, instance.blocks
-        by_arrival = Served(timed, arrivals, weights, _places(0 * arrivals, arrivals), *blocks)
-        self._lines = {"arrival": by_arrival}
+        keys = _places(0 * arrivals, arrivals)
+        self._lines = {"arrival": Served(timed, weights, keys, instance.block_size)}
 
     @classmethod
     def of(cls, instance: Instance, clock: Seconds) -> OneServer | None:
@@ -460,7 +454,7 @@ class OneServer:
 
     def state(self) -> ServerState:
         """Return the state before any request has arrived."""
-        count, counts = len(self.instance), np.zeros(20, dtype=np.int64)
+        count, counts = len(self.instance), np.zeros(19, dtype=np.int64)
         counts[FREE], counts[PARTIAL] = self.instance.blocks, -1
         return ServerState(
             counts,

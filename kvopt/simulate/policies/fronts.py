@@ -64,7 +64,7 @@ class Together:
     ----------
     prompts, outputs
         Those of the candidates.
-    memory, most
+    memory, limit
         Limits of the tokens held, and of the members of a set.
     running
         Tokens held now, and rounds to the believed completion, of each active request.
@@ -85,13 +85,13 @@ class Together:
         prompts: Integers,
         outputs: Integers,
         memory: int,
-        most: int,
+        limit: int,
         running: Sequence[tuple[int, int]] = (),
         *,
         grows: bool = True,
     ) -> None:
-        self.prompts, self.outputs, self.memory, self.most = prompts, outputs, memory, most
-        counts = np.arange(most + 1)
+        self.prompts, self.outputs, self.memory, self.limit = prompts, outputs, memory, limit
+        counts = np.arange(limit + 1)
         self.joins = memory - _times(outputs, counts * grows, memory)
         self.between = np.full(self.joins.shape, memory)
         if running:
@@ -106,14 +106,14 @@ class Together:
         """Return the size of the largest sets."""
         return int(self._quick(_largest)(self.prompts, self.joins, self.between))
 
-    def best(self, least: int) -> dict[int, tuple[int, list[int]]]:
+    def best(self, minimum: int) -> dict[int, tuple[int, list[int]]]:
         """Return the least sum of outputs by size, and the places of the first such set.
 
-        Sets of fewer members than ``least`` are ignored.
+        Sets of fewer members than ``minimum`` are ignored.
         """
-        room = np.full((len(self.prompts) + 1, self.most + 1), -1)
-        self._quick(_rooms)(self.prompts, self.joins, self.between, least, room)
-        best, size = np.full((self.most + 1, 2), -1), _FIRST_CHAINS
+        room = np.full((len(self.prompts) + 1, self.limit + 1), -1)
+        self._quick(_rooms)(self.prompts, self.joins, self.between, minimum, room)
+        best, size = np.full((self.limit + 1, 2), -1), _FIRST_CHAINS
         while size <= LARGEST:
             chains = np.empty((size, 2), np.int64)
             tables = self.prompts, self.outputs, self.joins, room
@@ -121,7 +121,7 @@ class Together:
                 return {
                     count: (total, _chain(node, chains))
                     for count, (total, node) in enumerate(best.tolist())
-                    if count >= least and total >= 0
+                    if count >= minimum and total >= 0
                 }
             size *= 4
         raise TooLarge(f"more than {LARGEST:,} sets would have to be compared")
@@ -154,18 +154,18 @@ def _chain(node: int, chains: Integers) -> list[int]:
 def _largest(prompts: Integers, joins: Integers, between: Integers) -> int:
     """Return the size of a largest set; the least S for every c suffices."""
     nothing = 2**62
-    least = np.full(joins.shape[1], nothing)
-    least[0] = 0
+    lowest = np.full(joins.shape[1], nothing)
+    lowest[0] = 0
     for place in range(len(prompts) - 1, -1, -1):
         for count in range(joins.shape[1] - 1, 0, -1):
-            grown = least[count - 1] + prompts[place]
-            if grown < least[count] and grown <= joins[place, count]:
-                least[count] = grown
+            grown = lowest[count - 1] + prompts[place]
+            if grown < lowest[count] and grown <= joins[place, count]:
+                lowest[count] = grown
         for count in range(joins.shape[1]):
-            if least[count] > between[place, count]:
-                least[count] = nothing
+            if lowest[count] > between[place, count]:
+                lowest[count] = nothing
     size: int = joins.shape[1] - 1
-    while size > 0 and least[size] == nothing:
+    while size > 0 and lowest[size] == nothing:
         size -= 1
     return size
 
@@ -206,13 +206,13 @@ def _fronts(
     the one that the current place joins is earlier than the one that it does not join; and
     within each of the two lists the one with more S is, or it would have been dropped.
     """
-    most, width, nodes = joins.shape[1] - 1, 64, 0
-    front = np.zeros((most + 1, width, 3), np.int64)  # S, sum of outputs and node of chains
+    limit, width, nodes = joins.shape[1] - 1, 64, 0
+    front = np.zeros((limit + 1, width, 3), np.int64)  # S, sum of outputs and node of chains
     merged = np.empty((2 * width, 3), np.int64)
-    lengths = np.zeros(most + 1, np.int64)
+    lengths = np.zeros(limit + 1, np.int64)
     front[0, 0, 2], lengths[0] = -1, 1
     for place in range(len(prompts) - 1, -1, -1):
-        for count in range(min(most, len(prompts) - place), -1, -1):
+        for count in range(min(limit, len(prompts) - place), -1, -1):
             stays, joined = lengths[count], lengths[count - 1] if count else 0
             if nodes + joined > len(chains):
                 return False
@@ -253,7 +253,7 @@ def _fronts(
                 width *= 2
             front[count, :length] = merged[:length]
             lengths[count] = length
-    for count in range(most + 1):
+    for count in range(limit + 1):
         if lengths[count]:
             best[count] = front[count, lengths[count] - 1, 1:]
     return True

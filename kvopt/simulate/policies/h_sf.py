@@ -66,17 +66,17 @@ class HSf(AheadPolicy):
         wait = self._ahead.wait(narrowest, waiting[0].output, view.now)
         if self._must_wait(view, wait):
             return True  # a request that is larger in both waits at least as long
-        least, prompt = 0, -1
+        shortest, prompt = 0, -1
         for candidate in waiting:  # by output: only a smaller prompt can fit better
             if prompt < 0 or candidate.prompt < prompt:
                 prompt = candidate.prompt
                 wait = self._ahead.wait(prompt, candidate.output, view.now)
                 if not wait:
                     return False
-                least = min(least or wait, wait)
+                shortest = min(shortest or wait, wait)
             if prompt == narrowest:
                 break
-        self._wake = view.now + least if len(self._ahead) else None
+        self._wake = view.now + shortest if len(self._ahead) else None
         return True
 
     def _chosen(self, view: View, waiting: list[Candidate]) -> list[Candidate]:
@@ -109,9 +109,9 @@ def largest_set(
         Tokens that may be held.
     """
     room = memory - sum(held for held, _ in running) - len(running)  # in the next round
-    most = int(np.searchsorted((np.sort(prompts) + 1).cumsum(), room, "right"))
-    places = undominated(prompts, most)
-    together = Together(prompts[places], outputs[places], memory, most, running)
+    limit = int(np.searchsorted((np.sort(prompts) + 1).cumsum(), room, "right"))
+    places = undominated(prompts, limit)
+    together = Together(prompts[places], outputs[places], memory, limit, running)
     size = together.largest()
     places = places[undominated(prompts[places], size)]
     together = Together(prompts[places], outputs[places], memory, size, running)

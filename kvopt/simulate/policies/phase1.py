@@ -110,16 +110,16 @@ def batches(waiting: Sequence[Candidate], memory: int, solve: Solver) -> Iterato
         left = [candidate for candidate in left if candidate.position not in chosen]
 
 
-def best_count(least: Sequence[int | None]) -> int:
-    """Return the count with the least ``least[count] / count^2``, the larger one of equals.
+def best_count(sums: Sequence[int | None]) -> int:
+    """Return the count with the least ``sums[count] / count^2``, the larger one of equals.
 
     Parameters
     ----------
-    least
+    sums
         Least sum of outputs by count, None without a batch.  Count 0 is no batch.
     """
     best, best_sum = 0, 0
-    for count, total in enumerate(least):
+    for count, total in enumerate(sums):
         if count and total is not None and (not best or total * best**2 <= best_sum * count**2):
             best, best_sum = count, total
     return best
@@ -172,17 +172,19 @@ def _best(waiting: Sequence[Candidate], memory: int, *, grows: bool) -> list[Can
     """
     prompts, outputs = columns(waiting)
     fits, sizes = (starts_together, prompts) if grows else (peaks_fit, prompts + outputs)
-    least = np.sort(sizes).cumsum() + grows * outputs[0] * np.arange(1, len(waiting) + 1)
-    most = int(least.searchsorted(memory, "right"))  # no batch has more members
-    easy = waiting[: best_count([0, *accumulate(outputs[:most].tolist())])]
+    lowest = np.sort(sizes).cumsum() + grows * outputs[0] * np.arange(1, len(waiting) + 1)
+    limit = int(lowest.searchsorted(memory, "right"))  # no batch has more members
+    easy = waiting[: best_count([0, *accumulate(outputs[:limit].tolist())])]
     if fits(easy, memory):
         return list(easy)  # the shortest of each size: no batch is better, fitting or not
     if grows and len(waiting) > MOST:
         raise TooLarge(f"phase1=exact takes {MOST} waiting requests, here are {len(waiting):,}")
-    places = undominated(sizes, most)
-    found = Together(sizes[places], outputs[places], memory, most, grows=grows).best(1)
-    best = best_count([found[each][0] if each in found else None for each in range(most + 1)])
-    return [waiting[place] for place in places[found[best][1]].tolist()]
+    places = undominated(sizes, limit)
+    best_sets = Together(sizes[places], outputs[places], memory, limit, grows=grows).best(1)
+    best = best_count(
+        [best_sets[count][0] if count in best_sets else None for count in range(limit + 1)]
+    )
+    return [waiting[place] for place in places[best_sets[best][1]].tolist()]
 
 
 exact: Solver = partial(_best, grows=True)

@@ -88,8 +88,8 @@ class PlannedPolicy(PrefixPolicy):
         waiting = self._waiting.items().copy()
         self._unplaced = len(waiting)
         if waiting:
-            least = min(view._private[candidate.position] for candidate in waiting)
-            self._smallest = least, waiting[0].output
+            shortest = min(view._private[candidate.position] for candidate in waiting)
+            self._smallest = shortest, waiting[0].output
         self._plan = self.plan(view, waiting)
 
     def _continue_plan(self, view: View) -> bool:
@@ -163,4 +163,4 @@ class SortedFAMin(LeastBelief, SortedF):
 
     def active_belief(self, view: View, i: int) -> int:
         """Return the belief, raised to the tokens produced so far."""
-        return max(self._least[i], view.generated(i))
+        return max(self._lower[i], view.generated(i))
