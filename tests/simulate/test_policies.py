@@ -160,4 +160,4 @@ def test_it_is_what_sorting_anew_gives(steps: list[tuple[int, list[int]]]) -> No
             line.add(item)
         expected += joining
         assert len(line) == len(expected)
-        assert line.items() == sorted(expected)
+        assert line.items() == sorted(expected, reverse=True)

@@ -51,7 +51,7 @@ class AlphaProtect(LinePolicy):
     def admit(self, view: View) -> Iterable[int]:
         """Start from the front of the line while the limit allows."""
         while line := self._line.items():
-            i = -line[-1][-1]
+            i = line[-1][-1]
             if view.next_load + view.prompts[i] - view.matched(i) + 1 > self._limit:
                 return
             line.pop()

@@ -51,7 +51,7 @@ class HSf(AheadPolicy):
         waiting = self._waiting.items()
         if not waiting or self._none_fits(view, waiting):
             return
-        for candidate in self._chosen(view, waiting):
+        for candidate in self._chosen(view, waiting[::-1]):
             self.withdrawn(view, candidate.position)
             self.promise(view, candidate.position)
             yield candidate.position
@@ -62,12 +62,12 @@ class HSf(AheadPolicy):
 
     def _none_fits(self, view: View, waiting: list[Candidate]) -> bool:
         """Whether no request fits, to be woken before the first one may."""
-        narrowest = self._prompts.items()[0]
-        wait = self._ahead.wait(narrowest, waiting[0].output, view.now)
+        narrowest = self._prompts.items()[-1]
+        wait = self._ahead.wait(narrowest, waiting[-1].output, view.now)
         if self._must_wait(view, wait):
             return True  # a request that is larger in both waits at least as long
         shortest, prompt = 0, -1
-        for candidate in waiting:  # by output: only a smaller prompt can fit better
+        for candidate in reversed(waiting):  # by output: only a smaller prompt can fit better
             if prompt < 0 or candidate.prompt < prompt:
                 prompt = candidate.prompt
                 wait = self._ahead.wait(prompt, candidate.output, view.now)

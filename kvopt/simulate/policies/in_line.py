@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from bisect import bisect_left, insort
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Generic, Protocol, Self, TypeVar
@@ -25,7 +24,7 @@ _FEW = 32
 
 
 class SortedLine(Generic[Item]):
-    """A sorted list that items join and leave.
+    """A sorted list that items join and leave; the first of the line is the last of the list.
 
     A plan reads all of them, and under load there is a plan in almost every round: sorting all of
     them each time would take longer than the plan.  Access to one place in a ``SortedList`` of
@@ -42,19 +41,29 @@ class SortedLine(Generic[Item]):
 
     def remove(self, item: Item) -> None:
         """Let an item of the line leave."""
-        items = self.items()
-        del items[bisect_left(items, item)]
+        del self.items()[self._place(item)]
 
     def items(self) -> list[Item]:
-        """Return all of them in order; not a copy: what is deleted there has left."""
+        """Return all of them in descending order; not a copy: one deleted there has left."""
         items, new = self._items, self._new
         if len(new) > _FEW:
             items += new
-            items.sort()
+            items.sort(reverse=True)
             new.clear()
         while new:
-            insort(items, new.pop())
+            items.insert(self._place(item := new.pop()), item)
         return items
+
+    def _place(self, item: Item) -> int:
+        """Return the first place of an item that is not above another one."""
+        items, low, high = self._items, 0, len(self._items)
+        while low < high:
+            middle = (low + high) // 2
+            if item < items[middle]:
+                low = middle + 1
+            else:
+                high = middle
+        return low
 
     def __len__(self) -> int:
         return len(self._items) + len(self._new)
@@ -62,10 +71,7 @@ class SortedLine(Generic[Item]):
 
 @dataclass
 class LinePolicy(Policy):
-    """A policy whose requests wait in a line, sorted by a key.
-
-    The line has negated keys: the first in line is the last there, and leaves it at once.
-    """
+    """A policy whose requests wait in a line, sorted by a key."""
 
     def begin(self, view: View) -> None:
         """Start with an empty line."""
@@ -90,7 +96,7 @@ class LinePolicy(Policy):
 
     def item(self, view: View, i: int) -> Key:
         """Return a request as it is in the line."""
-        return tuple(-part for part in (*self.full_key(view, i), i))
+        return (*self.full_key(view, i), i)
 
 
 @dataclass
@@ -160,7 +166,7 @@ class PrefixPolicy(LinePolicy, AheadPolicy):
     def admit(self, view: View) -> Iterable[int]:
         """Start from the front of the line until one does not fit."""
         while line := self._line.items():
-            i = -line[place := self._turn(view)][-1]
+            i = line[place := self._turn(view)][-1]
             if i == self._refused and self._wake is not None and view.now < self._wake:
                 return
             if self._must_wait(view, self.waits(view, i)):

@@ -257,7 +257,7 @@ class KLpm(Fcfs):
         if self._started % self.k == 0:
             return -1
         line = self._line.items()
-        return max(range(-1, -len(line) - 1, -1), key=lambda place: view.cached(-line[place][-1]))
+        return max(range(-1, -len(line) - 1, -1), key=lambda place: view.cached(line[place][-1]))
 
     def admit(self, view: View) -> Iterable[int]:
         """Start one after the other until one does not fit."""

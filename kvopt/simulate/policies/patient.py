@@ -59,7 +59,7 @@ class Patient(Svf):
         """Start requests that fit among the first in line, until one was passed over too often."""
         line, passed, place = self._line.items(), self._passed, 0
         while place < min(len(line), self.window):
-            first, i = -line[-1][-1], -line[-1 - place][-1]
+            first, i = line[-1][-1], line[-1 - place][-1]
             if place and passed[first] >= self.patience:
                 return
             # The look-ahead would refuse it too, but takes longer.
@@ -100,14 +100,14 @@ class LeastShare(Patient):
         """Start requests that fit, in the order of the line."""
         line, place, waits = self._line.items(), 0, list[int]()
         while place < min(len(line), self.window):
-            i = -line[-1 - place][-1]
+            i = line[-1 - place][-1]
             if wait := self.waits(view, i):
                 waits.append(wait)
                 place += 1
                 if self._passed[i] >= self.patience:
                     break
                 continue
-            self._passed.update(-before[-1] for before in line[len(line) - place :])
+            self._passed.update(before[-1] for before in line[len(line) - place :])
             del line[-1 - place]
             self.promise(view, i)
             yield i

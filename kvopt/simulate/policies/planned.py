@@ -85,7 +85,7 @@ class PlannedPolicy(PrefixPolicy):
     def _begin_plan(self, view: View) -> None:
         self._stale, self._line = False, SortedLine()
         # Requests that are evicted before the plan continues are not in it.
-        waiting = self._waiting.items().copy()
+        waiting = self._waiting.items()[::-1]
         self._unplaced = len(waiting)
         if waiting:
             shortest = min(view._private[candidate.position] for candidate in waiting)

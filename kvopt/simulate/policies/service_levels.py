@@ -91,7 +91,7 @@ class ServiceLevels(AheadPolicy):
         """Start requests of a line that fit and make none late, past a few that wait."""
         place, is_hopeful = 0, line is self._hopeful
         while place < min(len(line), _WINDOW):
-            key = line.items()[place]
+            key = line.items()[-1 - place]
             i = key[1]
             if is_hopeful and self._is_late(view, i):
                 line.remove(key)
