@@ -371,6 +371,8 @@ def _make_room(
             held = before[batch[place]] + now - starts[batch[place]]
             needed = int(held % block == 0)
         is_here = True
+
+        # The largest key is preempted until there is room, the request itself if it is the last.
         while needed > counts[FREE] and is_here:
             last, worst = -1, counts[PARTIAL]
             for other in range(number):
@@ -384,6 +386,7 @@ def _make_room(
                 counts[PARTIAL] = -1
                 is_here = not is_piece
                 continue
+            # What it took in this round is given back.
             budget += went_on[last]
             if went_on[last] and (before[worst] + now - starts[worst]) % block == 0:
                 counts[FREE] += 1

@@ -216,6 +216,8 @@ def _fronts(
             stays, joined = lengths[count], lengths[count - 1] if count else 0
             if nodes + joined > len(chains):
                 return False
+
+            # Both lists ascend in S: one without the place, one with it, are merged.
             left = right = length = 0
             last, last_joined = 2**62, False
             while left < stays or right < joined:
@@ -235,6 +237,8 @@ def _fronts(
                     tokens, total = front[count, left, 0], front[count, left, 1]
                     node = front[count, left, 2]
                     left += 1
+
+                # A chain with more S is kept only if its sum is less, or equal and it is earlier.
                 is_earlier = is_joining or not last_joined
                 if tokens > within or total > last:
                     continue
