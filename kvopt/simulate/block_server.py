@@ -135,6 +135,14 @@ class Server(Worker):
         if self._cache is not None:
             self._cache.make_room(self.tokens())
 
+    def _in_cache(self, i: int) -> tuple[int, int]:
+        """Return the tokens of a request that are in the cache, and those of them in use."""
+        if self._cache is None:
+            return 0, 0
+        self._drop()
+        cached, unused = self._cache.found(i)
+        return cached, cached - unused
+
     def _blocks(self, tokens: int) -> int:
         return blocks_for(tokens, self._block)
 

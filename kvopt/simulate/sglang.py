@@ -115,11 +115,8 @@ class SglangServer(Server):
 
     def _start(self, i: int, cached: int) -> None:
         """Admit a request of which so many tokens are in the cache."""
-        before, shared = self._held(i), 0
+        before, shared = self._held(i), self._in_cache(i)[1] // self._block
         if self._cache is not None:
-            self._drop()
-            in_cache, unused = self._cache.found(i)
-            shared = (in_cache - unused) // self._block
             self._cache.start(i)
         self._free -= self._blocks(before + 1) - shared
         self._running[i] = Work(before, processed=cached, cached=cached)
@@ -150,13 +147,10 @@ class SglangServer(Server):
         pages = self._free - (self._needed(self._running) if self.policy.mixed else 0)
         left = pages * self._block - reserved
         prefill = self.policy.prefill
-        self._drop()
         while self._waiting and len(self._running) + len(admitted) < self._limit:
-            i, cached, unused = self._waiting[0], 0, 0
-            if self._cache is not None:
-                cached, unused = self._cache.found(i)
+            cached, in_use = self._in_cache(i := self._waiting[0])
             tokens = self._blocks(self._held(i) + 1) * self._block - cached
-            needed = tokens + unused + self._expected(i) + self._block
+            needed = tokens + cached - in_use + self._expected(i) + self._block
             is_alone = not (self._running or admitted)
             if (not is_alone and needed >= left) or (admitted and tokens >= prefill):
                 break

@@ -134,12 +134,10 @@ class VllmServer(Server):
         limit = inf if self.policy.prompts is None else self.policy.prompts
         prompts = int(self._continues)
         while self._waiting and budget and len(self._running) < self._limit and prompts < limit:
-            i, cached, shared = self._waiting[0][-1], 0, 0
+            i = self._waiting[0][-1]
             before = self.instance.requests[i].prompt + self._produced[i]
-            if self._cache is not None:
-                self._drop()
-                cached, unused = self._cache.found(i)
-                shared = (cached - unused) // self._block  # the others are taken from free ones
+            cached, in_use = self._in_cache(i)
+            shared = in_use // self._block  # the others are taken from free ones
             if not self.policy.chunked and before + 1 - cached > budget:
                 return
             watermark = self._watermark if self._running else 0
@@ -203,10 +201,7 @@ class WorkServer(VllmServer):
         request = self.instance.requests[i]
         before = request.prompt + self._produced[i]
         left = max(self.believed[i] - self._produced[i], 1)
-        cached = in_use = 0
-        if self._cache is not None:
-            cached, unused = self._cache.found(i)
-            in_use = cached - unused
+        cached, in_use = self._in_cache(i)
         read = left * (before - in_use + left / 2)
         return (before - cached + left) * self._token_ns + read * self._held_ns
 

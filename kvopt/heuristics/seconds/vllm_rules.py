@@ -187,8 +187,9 @@ def serve_until(
         budget = limits[0, window] - counts[ACTIVE]
         needed, piece = growing[now % block], 0
         if counts[PARTIAL] >= 0:
-            piece, more = _piece(counts, block, budget)
-            needed += more
+            held = counts[PROCESSED]
+            piece = max(1, min(counts[BEFORE] + 1 - held, budget))
+            needed += -(-(held + piece) // block) + (-held // block)
         is_calm, is_settled = needed <= counts[FREE], False
         if is_calm:
             counts[FREE] -= needed
@@ -286,14 +287,6 @@ def _pop(keys: Integers, heap: Integers, counts: Integers, size: int) -> None:
 
 
 @compiled
-def _piece(counts: Integers, block: int, budget: int) -> tuple[int, int]:
-    """Return the tokens of the unfinished prompt that a round processes, and blocks for them."""
-    held = counts[PROCESSED]
-    tokens = max(1, min(counts[BEFORE] + 1 - held, budget))
-    return tokens, -(-(held + tokens) // block) + (-held // block)
-
-
-@compiled
 def _process(
     counts: Integers,
     active: Integers,
@@ -366,7 +359,9 @@ def _make_room(
         if not is_piece and is_gone[place]:
             continue
         if is_piece:
-            piece, needed = _piece(counts, block, budget)
+            held = counts[PROCESSED]
+            piece = max(1, min(counts[BEFORE] + 1 - held, budget))
+            needed = -(-(held + piece) // block) + (-held // block)
         else:
             held = before[batch[place]] + now - starts[batch[place]]
             needed = int(held % block == 0)

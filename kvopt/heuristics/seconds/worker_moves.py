@@ -25,7 +25,7 @@ from kvopt.kernels.clock import wall_time
 from kvopt.problem.clocks import Clock
 from kvopt.problem.instance import Instance
 from kvopt.simulate.policies.interface import Policy
-from kvopt.simulate.policies.patient import LeastShare
+from kvopt.simulate.policies.orders import LeastShare
 from kvopt.simulate.run_policy import run
 from kvopt.timetable.runs import PolicyRun
 
