@@ -52,7 +52,7 @@ class PairModel:
     instance
         The problem.
     windows
-        Start rounds to consider for each request, from `kvopt.bounds.windows.start_windows`.
+        Start rounds to consider for each request, from `kvopt.bounds.start_windows.start_windows`.
     order_identical
         Whether requests of one shape are in standard form; without loss unless some of them have
         fixed starts.

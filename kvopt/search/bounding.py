@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Unpack
 
-from kvopt.bounds.lp import offer_lp_bound
 from kvopt.bounds.relaxations import chain
 from kvopt.errors import InvalidInput, shown
 from kvopt.incumbent.incumbent import Search
@@ -48,7 +47,7 @@ def volume(search: Search) -> None:
 def lp(search: Search) -> None:
     """Solve the LP relaxation."""
     with search.surviving("lp"):
-        offer_lp_bound(search)
+        stages.offer_lp(search, search.budget)
 
 
 def lagrangian(search: Search) -> None:

@@ -6,7 +6,7 @@ import math
 from contextlib import suppress
 from typing import Any
 
-from kvopt.bounds.windows import start_windows
+from kvopt.bounds.start_windows import start_windows
 from kvopt.errors import Stopped
 from kvopt.formulations.cpsat import PairModel, has_few_pairs
 from kvopt.formulations.windows import largest_latency
