@@ -341,7 +341,7 @@ def search_layers_with_pauses(search: Search, _: Budget) -> None:
         upper = len(search.instance) * (search.instance.last_arrival + search.instance.total_output)
 
     def work() -> None:
-        best = search_layers(search.instance, prices, upper, search.budget.over).schedule
+        best = search_layers(search.instance, prices, upper, search.budget.over)
         if best is not None:
             search.offer(best, "exhaustive search")
         search.offer_claimed(upper if best is None else best.objective, "exhaustive search")
