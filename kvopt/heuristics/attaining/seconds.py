@@ -18,16 +18,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kvopt.bounds.seconds_evaluation import shares
+from kvopt.bounds.seconds_evaluation import request_times
 from kvopt.bounds.slo_prices import Span
 from kvopt.heuristics.attaining.rounds import Attaining
-from kvopt.incumbent.shares import RUNS_IN_TIME
 from kvopt.kernels.budget import Budget
 from kvopt.kernels.magnitudes import LARGEST_SUM, fits
 from kvopt.problem.arrays import Flags, Floats, Integers, columns_of
 from kvopt.problem.batch_time import BatchTime
 from kvopt.problem.clocks import arrivals_ns
 from kvopt.problem.instance import Instance
+
+_RUNS_IN_TIME = 0.4
+"""Share of the time for moves between workers, after each worker has searched by itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,8 +86,8 @@ def attaining_in_seconds(
         return None
     budget, workers = budget or Budget(), instance.workers
     # Moves between workers have the time that each worker by itself leaves.
-    alone = budget.part(1.0 - RUNS_IN_TIME) if workers > 1 else budget
-    first = budget.part(RUNS_IN_TIME)
+    alone = budget.part(1.0 - _RUNS_IN_TIME) if workers > 1 else budget
+    first = budget.part(_RUNS_IN_TIME)
 
     def served(members: Integers, way: Way = _FIRST_WAY) -> Server:
         return Server(table.some(members), instance.memory, model, seed, way)
@@ -127,14 +129,14 @@ class Table(NamedTuple):
     ) -> Table | None:
         """Return the requests of an instance, None if there are none, or times are too large."""
         arrivals = arrivals_ns(instance)
-        part = shares(instance, model, model.lines, object)
+        part = request_times(instance, model, model.lines, object)
         if not arrivals or not fits(max(arrivals) + sum(part.alone)):
             return None
         limits = np.full((3, len(arrivals)), -1, dtype=np.int64)
         for i, span in spans.items():
             ends = arrivals[i] + span.early, arrivals[i] + span.end, span.rest
             limits[:, i] = [int(min(end, LARGEST_SUM)) for end in ends]
-        takes = shares(instance, model, model.lines, float).takes
+        takes = request_times(instance, model, model.lines, float).takes
         _, prompts, outputs = columns_of(instance)
         begins = np.array(arrivals, dtype=np.int64)
         early, due, rest = limits

@@ -14,6 +14,7 @@ from typing import Any
 from kvopt.heuristics.seconds.limits_by_window import Windows, settings_by_load
 from kvopt.heuristics.seconds.server_settings import (
     CLASSES,
+    SERVERS_ON_SAMPLE,
     Explored,
     Grid,
     Kind,
@@ -27,7 +28,6 @@ from kvopt.heuristics.seconds.vllm_rules import OneServer
 from kvopt.heuristics.seconds.worker_moves import joined_run, offer_policy
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.result import ServerAnswer
-from kvopt.incumbent.shares import SERVERS_BY_LOAD, SERVERS_ON_SAMPLE, SERVERS_OVER_TIME
 from kvopt.kernels.budget import Budget
 from kvopt.kernels.clock import wall_time
 from kvopt.problem.clocks import Seconds
@@ -36,6 +36,10 @@ from kvopt.problem.problem import Problem
 from kvopt.problem.scopes import Scope
 from kvopt.timetable.work import Chunks
 
+_SERVERS_BY_LOAD = 0.5
+"""Share of the time: settings by load, of the time that other settings left."""
+_SERVERS_OVER_TIME = 0.9
+"""Share of the time: settings that change over time; their run is checked after it."""
 _FIRST = (
     ServerSetting("work", 512, 512),
     ServerSetting("work", 1024, 512),
@@ -129,7 +133,7 @@ def _explore_in_loops(search: Search, server: OneServer, budget: Budget) -> None
             _answer(search, name, best, int(tried.latencies[best]))
     if (blind := tried.best(is_blind)) is not None and blind.chunked:
         assert isinstance(search.clock, Seconds)
-        by_load = settings_by_load(instance, search.clock, blind, budget.part(SERVERS_BY_LOAD))
+        by_load = settings_by_load(instance, search.clock, blind, budget.part(_SERVERS_BY_LOAD))
         if by_load is not None:
             search.note(by_load.sentence)
 
@@ -228,7 +232,7 @@ def search_over_time(search: Search, budget: Budget) -> None:
     events: list[Mapping[str, Any]] = []
     for left, server in zip(range(len(servers), 0, -1), servers, strict=True):
         assert server is not None
-        within = budget.part(SERVERS_OVER_TIME / left)
+        within = budget.part(_SERVERS_OVER_TIME / left)
         may_pause, seed = problem.has_pauses, search.limits.seed
         windows = Windows(server, setting, within, seed, may_pause=may_pause)
         events.append({})

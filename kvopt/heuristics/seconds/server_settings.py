@@ -16,7 +16,6 @@ from typing import Self
 import numpy as np
 
 from kvopt.heuristics.seconds.vllm_rules import LARGEST_CAP, WindowLimits
-from kvopt.incumbent.shares import SERVERS_ON_SAMPLE
 from kvopt.kernels.budget import Budget
 from kvopt.problem.batch_time import BatchTime
 from kvopt.problem.instance import Instance
@@ -25,6 +24,8 @@ from kvopt.simulate.policies.server_policies import LeastWork, ServerPolicy, Vll
 
 UNLIMITED = 2**31
 """Prompts of a round without a limit."""
+SERVERS_ON_SAMPLE = 0.3
+"""Share of the time for coarse settings on a sample, or in loops; finer ones have the rest."""
 ORDERS = ("total", "volume", "prompt", "output", "arrival")
 """Orders of the line."""
 _BUDGETS = (256, 512, 1024, 2048, 4096, 8192)

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from kvopt.bounds.fluid import machine_prices
-from kvopt.bounds.seconds_evaluation import Shares, shares
+from kvopt.bounds.seconds_evaluation import RequestTimes, request_times
 from kvopt.heuristics.attaining.loops import timed_of
 from kvopt.heuristics.layers import (
     Beam,
@@ -114,7 +114,8 @@ def beams_in_seconds(
         Seed of the random generator.
     """
     start, budget, arrivals = wall_time(), budget or Budget(), arrivals_ns(instance)
-    part = shares(instance, clock.batch_time, [clock.batch_time.lines[i] for i in lines], float)
+    chosen = [clock.batch_time.lines[line] for line in lines]
+    part = request_times(instance, clock.batch_time, chosen, float)
     late, count = max(arrivals, default=0) + float(part.alone.sum()), len(instance)
     if count < 2 or instance.total_output > _LARGEST_ROUNDS:
         return None
@@ -146,7 +147,7 @@ class _Beams:
         instance: Instance,
         clock: Seconds,
         lines: Sequence[int],
-        part: Shares,
+        part: RequestTimes,
         threads: int,
         seed: int,
         room: int,

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kvopt.bounds.seconds_evaluation import shares
+from kvopt.bounds.seconds_evaluation import request_times
 from kvopt.heuristics.attaining.loops import Timed, round_length, timed_of
 from kvopt.kernels.compiled import compiled
 from kvopt.kernels.copying import copy_into, order_of
@@ -434,7 +434,7 @@ class OneServer:
         tokens = sum(request.peak for request in instance)
         if not (0 < instance.total_output <= _MOST_ROUNDS and tokens <= _MOST_TOKENS):
             return None
-        alone = sum(shares(instance, model, model.lines, object).alone)
+        alone = sum(request_times(instance, model, model.lines, object).alone)
         weight = sum(request.weight for request in instance)
         if not fits((max(arrivals) - min(arrivals) + alone) * weight):
             return None

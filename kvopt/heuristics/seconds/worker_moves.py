@@ -17,7 +17,7 @@ from itertools import product
 from random import Random
 from typing import Any
 
-from kvopt.bounds.seconds_evaluation import shares
+from kvopt.bounds.seconds_evaluation import request_times
 from kvopt.errors import Stopped
 from kvopt.incumbent.incumbent import Search
 from kvopt.kernels.budget import Budget
@@ -49,7 +49,7 @@ def orders_of(instance: Instance, clock: Clock) -> dict[str, Sequence[int]]:
     """Return keys of requests by order: share of the machine, volume, output and arrival."""
     model, requests = clock.batch_time, instance.requests
     return {
-        "least share": shares(instance, model, model.lines, object).takes.tolist(),
+        "least share": request_times(instance, model, model.lines, object).takes.tolist(),
         "least volume": [request.volume for request in requests],
         "least output": [request.output for request in requests],
         "first come": clock.arrivals(instance),
