@@ -19,7 +19,6 @@ from kvopt import Instance, Request, bound, generate
 from kvopt.bounds import lagrangian, scan
 from kvopt.bounds.fluid import fluid_prices
 from kvopt.bounds.kinds import Kinds
-from kvopt.bounds.lagrangian import offer_lagrangian_bound
 from kvopt.bounds.prices import denominator_for, price_bound, price_value, rounded_prices
 from kvopt.bounds.scan import Scanner
 from kvopt.bounds.volume import fluid_completions, volume_bound
@@ -28,7 +27,6 @@ from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.proofs import PriceProof, VolumeProof
 from kvopt.incumbent.result import Progress
 from kvopt.kernels.budget import Budget
-from kvopt.search import stages
 from kvopt.search.stages import climb
 
 
@@ -201,11 +199,10 @@ def test_a_climb_with_a_share_of_the_time_ends_once_it_gains_too_little(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(lagrangian, "_FIRST_LOOK", 0.0)
-    monkeypatch.setattr(stages, "_LEAST_GAIN", 1.0)
     instance, values = generate("arrival-1", 30, seed=1), []
     for seconds in (math.inf, 600.0):
         search = Search(instance)
-        climb(search, search.budget.part(most=seconds))
+        climb(search, search.budget.part(most=seconds), 1.0)
         values.append(known(search.checked).value)
     assert volume_bound(instance) <= values[1] < values[0]
 
@@ -226,6 +223,6 @@ def test_too_many_rounds_are_refused_in_words() -> None:
 @pytest.mark.slow
 def test_long_outputs_and_empty_instances() -> None:
     search = Search(Instance(10, []))
-    offer_lagrangian_bound(search)
+    climb(search, search.budget)
     assert search.lower_bound == 0
     assert bound(Instance(10**9, [Request(0, 10**8, 900)] * 20), "lagrangian").value is not None

@@ -12,7 +12,7 @@ import pytest
 from brute_force import Server, Triple, optimum
 from certificates import problem_of
 from effort import many
-from msgspec import structs
+from msgspec import convert, structs, to_builtins
 from strategies import batch_time
 from test_seconds_bounds import MODELS
 from test_seconds_sharing import drawn_in_seconds, least
@@ -23,15 +23,15 @@ from kvopt.bounds.seconds import seconds_bound
 from kvopt.bounds.shared_rounds import Columns, Grid, queue_of, shared_rounds_value
 from kvopt.bounds.shared_rounds_ascent import shared_rounds_bound
 from kvopt.bounds.shares import Processed, processed, shared_out
-from kvopt.certificates.files import certificate_text, proof_from_json, proof_to_json
+from kvopt.certificates.certificate_files import certificate_text
 from kvopt.incumbent.certificate import Certificate
-from kvopt.incumbent.proofs import SharedRoundsProof
+from kvopt.incumbent.proofs import Proof, SharedRoundsProof
 from kvopt.kernels.budget import Budget
 from kvopt.problem.clocks import Seconds, arrivals_ns
-from kvopt.verify.problem import Clock
-from kvopt.verify.problem import problem_of as in_file
-from kvopt.verify.proofs import missing, value_of_proof
-from kvopt.verify.work import Invalid, Work
+from kvopt.verify.certified_problem import Clock
+from kvopt.verify.certified_problem import problem_of as in_file
+from kvopt.verify.check_proofs import missing, value_of_proof
+from kvopt.verify.step_budget import Invalid, Work
 
 SCOPES = ("runs", "pauses", "chunks", "pauses+chunks")
 CHAT = BatchTime([Line(20_000_000, 15_000), Line(7_000_000, 73_000)], kv_ns=31)
@@ -135,11 +135,11 @@ def verified(instance: Instance, server: Server, scope: str, proof: SharedRounds
     problem = replace(
         problem_of(instance, clock=clock).arriving(arrivals_ns(instance)).within(scope),
         weights=weights if max(weights) > 1 else (),
-        most=instance.max_active,
+        max_active=instance.max_active,
     )
     assert not missing(problem, {"kind": "shared-rounds"})
-    written = json.loads(json.dumps(proof_to_json(proof)))
-    assert proof_from_json(written) == proof
+    written = json.loads(json.dumps(to_builtins(proof)))
+    assert convert(written, Proof) == proof
     return value_of_proof(problem, written, Work())[0]
 
 
@@ -197,7 +197,7 @@ def test_users_of_a_block_share_it_over_time(scope: str) -> None:
         for proof in [*proofs, *([found.proof] if found else [])]:
             assert isinstance(proof, SharedRoundsProof)
             value = shared_rounds_value(instance, model, proof, arrivals, chunks=True)
-            written = json.loads(json.dumps(proof_to_json(proof)))
+            written = json.loads(json.dumps(to_builtins(proof)))
             assert value_of_proof(problem, written, Work())[0] == value <= best, seed
             bounds += value > best / 2
         tight += bool(found and found.value_ns > 0.6 * best)
@@ -224,7 +224,7 @@ def test_with_prefixes_private_tokens_count(scope: str) -> None:
         proofs = [random_proof(source, server, shared, chunks, done) for _ in range(9)]
         for proof in [*proofs, *map(without_backlog, proofs)]:
             value = shared_rounds_value(shared, model, proof, arrivals, chunks=chunks, done=done)
-            written = json.loads(json.dumps(proof_to_json(proof)))
+            written = json.loads(json.dumps(to_builtins(proof)))
             assert value_of_proof(problem, written, Work(), ["shares"])[0] == value <= best, seed
             bounds += value > best / 2
     assert bounds > many(2)

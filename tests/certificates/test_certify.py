@@ -32,7 +32,11 @@ from kvopt import (
     certify,
     generate,
 )
-from kvopt.certificates.files import certificate_text, read_certificate, write_certificate
+from kvopt.certificates.certificate_files import (
+    certificate_text,
+    read_certificate,
+    write_certificate,
+)
 from kvopt.errors import InvalidInput, TooLarge
 from kvopt.problem.clocks import ROUNDS, Clock, Seconds
 from kvopt.problem.instance_files import instance_from_json
@@ -190,7 +194,7 @@ class TestWriting:
     def test_what_verify_would_refuse_is_not_written(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("kvopt.certificates.files.LARGEST_FILE", 100)
+        monkeypatch.setattr("kvopt.certificates.certificate_files.LARGEST_FILE", 100)
         with pytest.raises(TooLarge):
             write_certificate(certify(UNEVEN, time_limit=0), tmp_path / "c")
         assert list(tmp_path.iterdir()) == []
@@ -282,7 +286,7 @@ class TestCommands:
     def test_no_schedule_is_exit_3(
         self, run: Run, uneven: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(plan, "FIRST", ())
+        monkeypatch.setattr(plan.Driver, "begin", lambda _: None)
         target = tmp_path / "c.json"
         assert run("certify", uneven, "-t", 0, "-o", target)[0] == 3
         assert verify(target).valid

@@ -8,6 +8,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import islice
 
 import pytest
 from brute_force import Due, Server, most_in_time, optimum, tel
@@ -16,7 +17,6 @@ from strategies import batch_time, drawn_fleet, plain, random_instances, timed_i
 
 from kvopt import Instance, Schedule, bound, certify, heuristics, solve
 from kvopt.bounds import lagrangian
-from kvopt.bounds.configurations.bound import rising_large_bounds
 from kvopt.bounds.slo import least_times, slo_ceiling, spans_of
 from kvopt.heuristics import reinsertion
 from kvopt.heuristics.attaining.rounds import attaining_in_rounds
@@ -34,8 +34,9 @@ from kvopt.problem.clocks import Seconds
 from kvopt.problem.problem import Problem
 from kvopt.problem.scopes import Scope
 from kvopt.problem.slo import Levels
-from kvopt.search.exact import engine, forward
-from kvopt.search.exact.starts import best_below
+from kvopt.search.exact import exact_engine as engine
+from kvopt.search.exact.tiny_optimum import best_below
+from kvopt.search.stages import states_priced
 
 pytestmark = [pytest.mark.interpreted, pytest.mark.slow]
 
@@ -57,15 +58,16 @@ def drawn(count: int, seed: int, most: int = 5) -> list[Instance]:
 @pytest.mark.parametrize("many", [False, True])
 def test_exact_search_finds_the_optimum(many: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """Few requests are also searched as many are, with a look-ahead and completion bounds."""
-    params = SolveParams()
+    limits = Limits(threads=1)
     if many:
         params = SolveParams(exact_searchable=0, exact_checkable_labels=0)
-        monkeypatch.setattr(forward, "_FEW_REQUESTS", 0)
+        limits = Limits(threads=1, params=params)
         for name, width in (("WIDTH", 5), ("FIRST_WIDTH", 5), ("WIDEST_WIDTH", 9)):
             monkeypatch.setattr(engine, name, width)
     for instance in drawn(5, 1):
-        found = solve(instance, "exact", params=params, threads=1)
-        assert found.lower_bound == found.objective == optimum(*plain(instance))
+        search = Search(instance, limits)
+        engine.run(search, few_requests=0 if many else 20)
+        assert search.lower_bound == search.objective == optimum(*plain(instance))
 
 
 def test_starts_of_few_requests_are_tried_in_full() -> None:
@@ -139,7 +141,7 @@ def test_prices_of_states_for_many_requests() -> None:
         least = optimum(*plain(instance))
         search = Search(instance, Limits(params=BRIEF, threads=1))
         offer_list_schedules(search)
-        for _, _ in zip(rising_large_bounds(search, search.budget), range(2), strict=False):
+        for _ in islice(states_priced(search, search.budget, few_knots=True), 2):
             pass
         assert search.faults == []
         assert (search.lower_bound or 0) <= least
