@@ -56,8 +56,7 @@ _HEADROOM_SETTINGS = 0.4
 _HEADROOM_MACHINES = 0.4
 """Share of the time: numbers of machines, of what is left then, if there is a service level."""
 _HEADROOM_NARROWER = 0.2
-"""Share of the time:
-a narrower scope, of the rest; it is not used if the interval of the wide one decides."""
+"""Share of the rest for a narrower scope; not used if the interval of the wide one decides."""
 TIME_LIMIT = 120.0
 """Seconds for all of it."""
 ATTAIN = "99%"

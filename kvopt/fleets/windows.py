@@ -14,8 +14,8 @@ from functools import cached_property
 from itertools import accumulate
 from typing import NamedTuple
 
-from kvopt.bounds.machine_time import machine_time_bound
-from kvopt.bounds.slo import least_times, spans_of
+from kvopt.bounds.machine_time_bound import machine_time_bound
+from kvopt.bounds.slo_ceiling import least_times, spans_of
 from kvopt.errors import InvalidInput, shown
 from kvopt.fleets.measures import unit_length
 from kvopt.fleets.planners import planned_machines, service_rate

@@ -9,7 +9,7 @@ from math import inf
 from typing import Any
 
 from kvopt.bounds.relaxations import chain
-from kvopt.bounds.slo import least_times, slo_ceiling, spans_of
+from kvopt.bounds.slo_ceiling import least_times, slo_ceiling, spans_of
 from kvopt.errors import Stopped
 from kvopt.heuristics.attaining.rounds import Attaining, attaining_in_rounds
 from kvopt.heuristics.attaining.seconds import attaining_in_seconds

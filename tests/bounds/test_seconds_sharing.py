@@ -18,9 +18,9 @@ from strategies import batch_time, drawn_with_prefixes, rows_of
 from test_seconds_bounds import MODELS
 
 from kvopt import Instance, Progress, Request, Scope, bound, certify, solve, verify
+from kvopt.bounds.prefix_shares import Processed, processed, shared_out
 from kvopt.bounds.seconds import seconds_bound
 from kvopt.bounds.seconds_evaluation import FULL, shares_bound
-from kvopt.bounds.shares import Processed, processed, shared_out
 from kvopt.certificates.certificate_files import certificate_text
 from kvopt.incumbent.certificate import Certificate
 from kvopt.incumbent.proofs import SharesProof

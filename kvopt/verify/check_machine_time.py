@@ -6,7 +6,7 @@ from collections import defaultdict
 from typing import Any
 
 from kvopt.verify.certified_problem import Problem, relaxed
-from kvopt.verify.seconds import part_of
+from kvopt.verify.check_seconds import lines_of, part_of
 from kvopt.verify.step_budget import Invalid, Work, paired, refuse
 
 
@@ -22,14 +22,10 @@ def check_machine_time(problem: Problem, claim: dict[str, Any], work: Work) -> t
     wider, _, _ = relaxed(problem, claim.get("relaxations", ()))
     if wider.block > 1 or wider.paths or wider.max_active is not None:
         raise Invalid("machine_time: needs tokens, shares of prefixes, and no limit")
-    clock, chosen = wider.clock, sorted(set(claim.get("lines", [])))
+    clock, chosen = wider.clock, lines_of(wider, claim.get("lines", []), "machine_time")
     refuse(
         every < 1 or min(misses, default=0) < 0, "machine_time: needs a length, and no negatives"
     )
-    refuse(clock is None and chosen, "machine_time: rounds have no lines")
-    refuse(clock and not clock.has(chosen), "machine_time: needs lines of the model")
-    is_uneven = clock and problem.chunks and len(chosen) > 1
-    refuse(is_uneven, "machine_time: several lines do not cover prompts in pieces")
     done = wider.fresh or [request.prompt for request in wider.requests]
     windows: dict[int, list[int]] = defaultdict(list)
     work.spend(4 * len(done))

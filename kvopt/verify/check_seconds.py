@@ -82,7 +82,7 @@ def _value(problem: Problem, clock: Clock, proof: dict[str, Any], work: Work) ->
     rest = [64 * times - weight - beside for times, weight, beside in zip(counts, weights, company)]
     if min([*weights, *company, *rest, 0]) < 0:
         raise Invalid("lower: weight and company of a request are in 0 .. 64, and so is their sum")
-    fixed = _fixed(problem, clock.line(0, chosen), proof.get("by_memory", 64))
+    fixed = _fixed(problem, clock.line(0, chosen), by_memory_of(problem, proof))
     done = problem.fresh or [request.prompt for request in requests]
     firsts = problem.firsts or [()] * len(requests)
     parts = [
@@ -99,17 +99,24 @@ def _value(problem: Problem, clock: Clock, proof: dict[str, Any], work: Work) ->
         arrival, slope, whole = scale * request.arrival, weight * unit // (64 * takes), unit * times
         total += 2 * memory * ((whole - slope * takes) * (arrival + alone) - whole * arrival)
         total += memory * slope * delays
-        cut = _cut(problem.memory, request, clock, chosen, count, (takes, alone), fresh, fixed)
+        cut = _cut(problem, request, clock, chosen, count, (takes, alone), fresh, fixed)
         jobs += [((arrival + begin) * memory, -slope, part) for begin, part, _, _ in cut]
         works.append([(begin, added, free) for begin, _, added, free in cut])
         windows.append((arrival, arrival + alone))
     total += _served(jobs)
     if any(company):
-        if problem.chunks or not count:
-            pairs = paired(requests, done)
-            works = [[(0, *_prompt(r.prompt, s, clock, problem.chunks))] for r, s in pairs]
         total += 2 * memory * (unit >> 6) * _company(windows, works, company, rest, work)
     return -(-total // (2 * memory * unit * scale))
+
+
+def lines_of(problem: Problem, lines: Sequence[int], what: str) -> list[int]:
+    """Return lines whose maximum bounds rounds from below, none in rounds."""
+    clock, chosen = problem.clock, sorted(set(lines))
+    refuse(clock is None and chosen, f"{what}: rounds have no lines")
+    refuse(clock and not clock.has(chosen), f"{what}: needs lines of the model")
+    is_uneven = clock and problem.chunks and len(chosen) > 1
+    refuse(is_uneven, f"{what}: several lines do not cover prompts in pieces")
+    return chosen
 
 
 def _served(jobs: list[tuple[int, int, int]]) -> int:
@@ -122,15 +129,20 @@ def _fixed(problem: Problem, whole: int, by_memory: int) -> tuple[int, int]:
 
     At most K requests are active on a worker, so one K-th of the rest for each is not too much.
     """
-    most = problem.max_active
-    if not 0 <= by_memory <= 64 or (most is None and by_memory < 64):
-        raise Invalid("lower: by_memory is in 0 .. 64, and 64 without a limit of active requests")
     part = whole * by_memory // 64
-    return part, 0 if most is None else (whole - part) // most
+    return part, 0 if problem.max_active is None else (whole - part) // problem.max_active
+
+
+def by_memory_of(problem: Problem, proof: dict[str, Any]) -> int:
+    """Return how many of 64 parts of what is paid of f(0) tokens in memory pay."""
+    by_memory: int = proof.get("by_memory", 64)
+    if not 0 <= by_memory <= 64 or (problem.max_active is None and by_memory < 64):
+        raise Invalid("lower: by_memory is in 0 .. 64, and 64 without a limit of active requests")
+    return by_memory
 
 
 def _cut(
-    memory: int,
+    problem: Problem,
     request: Request,
     clock: Clock,
     chosen: list[int],
@@ -146,20 +158,20 @@ def _cut(
     """
     _, prompt, output = request
     by_memory, by_slot = fixed
-    own = clock.line(1, chosen) - clock.line(0, chosen) + by_slot
-    none, least = clock.line(0), clock.line(1)
-    found, (taken, begin) = [], whole
+    token = clock.line(1, chosen) - clock.line(0, chosen) + by_slot
+    none, one = clock.line(0), clock.line(1)
+    parts, (taken, begin) = [], whole
     for part in reversed(range(count)):
         first, last = 2 + (output - 1) * part // count, 1 + (output - 1) * (part + 1) // count
         if (rounds := last - first + 1) == 0:
             continue
         held = rounds * prompt + (first + last) * rounds // 2
-        takes = memory * (own * rounds + clock.kv * held) + by_memory * held
-        alone = least * rounds + clock.kv * held
+        takes = problem.memory * (token * rounds + clock.kv * held) + by_memory * held
+        alone = one * rounds + clock.kv * held
         begin, taken = begin - alone, taken - takes
-        works = (least - none) * rounds + clock.kv * held
-        found.append((begin, takes, works, alone - least - clock.kv * (prompt + last)))
-    return [(0, taken, *_prompt(prompt, fresh, clock, False)), *reversed(found)]
+        works = (one - none) * rounds + clock.kv * held
+        parts.append((begin, takes, works, alone - one - clock.kv * (prompt + last)))
+    return [(0, taken, *_prompt(prompt, fresh, clock, problem.chunks)), *reversed(parts)]
 
 
 def _company(
@@ -197,9 +209,9 @@ def _company(
             best, free = work * prices[place], arrival + begin + early
             while place < len(times) and rate * (times[place] - free) < best:
                 end = min((place | 63) + 1, len(times))
-                least = rate * max(times[place] - free, 0) + work * lows[place >> 6]
+                lowest = rate * max(times[place] - free, 0) + work * lows[place >> 6]
                 looked += 2
-                if least < best:
+                if lowest < best:
                     looked += end - place
                     part = paired(times[place:end], prices[place + 1 : end + 1])
                     best = min(best, *(rate * max(t - free, 0) + work * p for t, p in part))
@@ -212,11 +224,11 @@ def _company(
 
 def _prompt(prompt: int, fresh: int, clock: Clock, chunks: bool) -> tuple[int, int]:
     """Return the work of a prompt that delays others, and how early its pieces may begin."""
-    none, least, whole = map(clock.line, (0, 1, fresh + 1))
-    own = clock.prompt * fresh
-    work = own + clock.kv * (prompt + 1)
+    none, one, whole = map(clock.line, (0, 1, fresh + 1))
+    more = clock.prompt * fresh
+    work = more + clock.kv * (prompt + 1)
     if chunks:
-        return work + (least - none) * (fresh + 1), whole - least + own
+        return work + (one - none) * (fresh + 1), whole - one + more
     return work + whole - none, 0
 
 
@@ -240,11 +252,11 @@ def part_of(
     by_memory, by_slot = fixed or (none, 0)
 
     def row(tokens: int, prompts: int, h: int, after: int, more: int = 0) -> tuple[int, int, int]:
-        own = clock.prompt * prompts + clock.kv * h
-        work = clock.line(tokens, chosen) - none + own + more + by_slot
+        held = clock.prompt * prompts + clock.kv * h
+        work = clock.line(tokens, chosen) - none + held + more + by_slot
         last = 2 * after + by_memory
         delays = memory * work * (last + by_memory + work) + by_memory * h * last
-        return memory * work + by_memory * h, delays, clock.line(tokens) + own
+        return memory * work + by_memory * h, delays, clock.line(tokens) + held
 
     rows = []
     for r in range(4):

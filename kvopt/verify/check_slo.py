@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from itertools import accumulate
@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 
 from kvopt.verify.certified_problem import LARGEST_FIELD, Problem, Request, relaxed
 from kvopt.verify.check_runs import Times, checked_run, uncovered
-from kvopt.verify.seconds import part_of
-from kvopt.verify.shared_rounds import Attaining
+from kvopt.verify.check_seconds import lines_of, part_of
+from kvopt.verify.check_shared_rounds import Attaining, cheapest_cost
 from kvopt.verify.step_budget import Invalid, Work, ascend, paired, pairwise, quoted, refuse
 
 _UNITS = {"s": 10**9, "ms": 10**6, "us": 1000, "ns": 1}
@@ -65,18 +65,19 @@ def check_in_time(
         counted.append(("best in time", times, best["attained"]))
     arrivals = [request.arrival for request in problem.requests]
     for name, ends, attained in counted:
-        found = None
+        met = None
         if ends is not None:
-            found = sum(each.is_met(*when) for each, *when in paired(due, arrivals, ends))
-        if attained != found:
-            raise Invalid(f"slo: {quoted(name)} says {attained} attain, {found} do")
+            met = sum(limits.is_met(*times) for limits, *times in paired(due, arrivals, ends))
+        if attained != met:
+            raise Invalid(f"slo: {quoted(name)} says {attained} attain, {met} do")
     if best and best["attained"] > ceiling:
         raise Invalid("slo: more attain than the ceiling, an error of the checker itself")
     limits = ",".join(f"{name}={limit}" for name, limit in claim["limits"].items())
-    said = f"  at most {ceiling:,} of {len(due):,} requests can attain {limits}"
-    said += f"; {misses:,} cannot even alone" if misses else ""
-    said += "; a first token that an eviction loses does not count" * ("ttft" in claim["limits"])
-    lines = [said, *([f"  a schedule does for {best['attained']:,}"] if best else [])]
+    head = f"  at most {ceiling:,} of {len(due):,} requests can attain {limits}"
+    head += f"; {misses:,} cannot even alone" if misses else ""
+    if "ttft" in claim["limits"]:
+        head += "; a first token that an eviction loses does not count"
+    lines = [head, *([f"  a schedule does for {best['attained']:,}"] if best else [])]
     for run, attained in paired(runs, claim["attained"]):
         if attained is not None:
             used = uncovered(run, scope)
@@ -104,10 +105,10 @@ def _due(certificate: dict[str, Any], problem: Problem) -> list[Due]:
             raise Invalid("slo: rounds have no length")
         return length * round_ns if match is None else length / round_ns
 
-    found = []
+    due = []
     for row, request in paired(rows, problem.requests):
-        own = {**row, "e2e": row.get("e2e", row.get("deadline"))}
-        taken = {name: own.get(name) if is_ == "own" else is_ for name, is_ in limits.items()}
+        fields = {**row, "e2e": row.get("e2e", row.get("deadline"))}
+        taken = {name: fields.get(name) if is_ == "own" else is_ for name, is_ in limits.items()}
         parts = {name: on_clock(limit) for name, limit in taken.items() if limit is not None}
         refuse(not parts, "slo: a request has no limit of its own")
         more = request.output - 1
@@ -115,8 +116,8 @@ def _due(certificate: dict[str, Any], problem: Problem) -> list[Due]:
         first, total = (
             math.floor(parts[name]) if name in parts else math.inf for name in ("ttft", "e2e")
         )
-        found.append(Due(first, rest, total))
-    return found
+        due.append(Due(first, rest, total))
+    return due
 
 
 def most_in_time(
@@ -144,74 +145,84 @@ def most_in_time(
     `by_shared_rounds` that is at least what all requests pay for their rounds and works, and one
     that attains has a round and its prompt before its first token is due, all rounds in its window.
     """
-    is_shared = proof.get("kind") == "shared-rounds"
-    refuse(is_shared and problem.clock is None, "slo: shared rounds are of a clock in seconds")
-    if is_shared:
-        return _by_shared_rounds(problem, proof, due, work)
-    borders, prices, one = proof["times"], proof["numerators"], proof["denominator"]
-    memory, clock, chosen = problem.memory, problem.clock, sorted(set(proof.get("lines", [])))
-    if one < 1 or min(prices, default=0) < 0 or len(prices) != max(len(borders) - 1, 0):
-        raise Invalid("slo: needs a denominator, and between borders no negative price")
-    refuse(not ascend(borders), "slo: the borders of prices must ascend")
-    refuse(clock is None and chosen, "slo: rounds have no lines")
-    refuse(clock and not clock.has(chosen), "slo: needs lines of the model")
-    is_uneven = clock and problem.chunks and len(chosen) > 1
-    refuse(is_uneven, "slo: several lines do not cover prompts in pieces")
-    table = TimePrices(borders, prices)
-    total, misses = problem.workers * memory * table.paid[-1], 0
-    done = problem.fresh or [request.prompt for request in problem.requests]
+    is_shared, clock = proof.get("kind") == "shared-rounds", problem.clock
+    refuse(is_shared and clock is None, "slo: shared rounds are of a clock in seconds")
+    if is_shared and clock is not None:
+        chosen = [*range(len(clock.lines))]
+        work.spend(40 * sum(map(len, proof["row_prices"])))
+    else:
+        chosen = lines_of(problem, proof.get("lines", []), "slo")
     work.spend(2 * len(due))
-    for request, limits, fresh in paired(problem.requests, due, done):
-        arrival, prompt, output = request
-        if clock is None:
-            amount, begun, soonest, alone = output, 1, 1, output
-            top, slope, rate = prompt + output, 1, 1
-        else:
+    can = [*_attainable(problem, due, chosen)]
+    value = (_by_shared_rounds if is_shared else _by_times)(problem, proof, can, work)
+    return min(value, len(can)), len(due) - len(can)
+
+
+class _Attainable(NamedTuple):
+    """A request that attains alone: its place, and the prompt tokens that it surely processes.
+
+    It takes an amount, of which no more than ``later`` is after its first token is due, and lasts
+    for ``rest`` after that token alone.  Its first token is due at ``early``, its last at ``end``.
+    """
+
+    place: int
+    fresh: int
+    amount: int
+    later: int
+    rest: int
+    early: float
+    end: float
+
+
+def _attainable(problem: Problem, due: list[Due], chosen: list[int]) -> Iterator[_Attainable]:
+    """Yield the requests that attain alone, with their machine time by some lines, times M."""
+    clock, memory = problem.clock, problem.memory
+    done = problem.fresh or [request.prompt for request in problem.requests]
+    for i, (request, limits, fresh) in enumerate(paired(problem.requests, due, done)):
+        begun, soonest, amount, alone = 1, 1, request.output, request.output
+        if clock is not None:
             brief = request._replace(output=1)
             begun, _, soonest = part_of(memory, brief, clock, chosen, fresh)
             amount, _, alone = part_of(memory, request, clock, chosen, fresh)
-            top, slope, rate = 1, 0, memory
         rest = alone - soonest
         early = min(limits.first, limits.total - rest)
-        if early < soonest or limits.rest < rest:
-            misses += 1
-            continue
-        early, end = arrival + early, arrival + min(limits.total, limits.first + limits.rest)
-        if clock is None and not problem.pauses:
-            left, right = table.cells(arrival, early + rest)
-            work.spend(90 * (right - left))
-            latest = min(early - 1, max(arrival, table.borders[-1]))  # later ones are free
+        if early >= soonest and limits.rest >= rest:
+            end = request.arrival + min(limits.total, limits.first + limits.rest)
+            later = amount - begun if limits.first < math.inf else amount
+            yield _Attainable(i, fresh, amount, later, rest, request.arrival + early, end)
+
+
+def _by_times(problem: Problem, proof: dict[str, Any], can: list[_Attainable], work: Work) -> int:
+    """Return how many attain by prices of tokens in rounds, or of machine time in seconds."""
+    borders, prices, unit = proof["times"], proof["numerators"], proof["denominator"]
+    if unit < 1 or min(prices, default=0) < 0 or len(prices) != max(len(borders) - 1, 0):
+        raise Invalid("slo: needs a denominator, and between borders no negative price")
+    refuse(not ascend(borders), "slo: the borders of prices must ascend")
+    table, in_rounds = TimePrices(borders, prices), problem.clock is None
+    total = problem.workers * problem.memory * table.paid[-1]
+    for row in can:
+        request = problem.requests[row.place]
+        arrival, is_run = request.arrival, in_rounds and not problem.pauses
+        left, right = table.cells(arrival, row.early + row.rest if is_run else row.end)
+        work.spend(90 * (right - left))
+        if is_run:
+            latest = min(row.early - 1, max(arrival, table.borders[-1]))  # later ones are free
             cost = table.of_run(request, int(latest))
         else:
-            left, right = table.cells(arrival, end)
-            work.spend(90 * (right - left))
-            later = amount - begun if limits.first < math.inf else amount
-            cost = table.of_cheapest((arrival, early, end), amount, later, top, slope, rate)
-        total += max(0, one - cost)
-    return min(total // one, len(due) - misses), misses
+            shape = (request.prompt + request.output, 1, 1) if in_rounds else (1, 0, problem.memory)
+            window = arrival, row.early, row.end
+            cost = table.of_cheapest(window, row.amount, row.later, *shape)
+        total += max(0, unit - cost)
+    return int(total // unit)
 
 
 def _by_shared_rounds(
-    problem: Problem, proof: dict[str, Any], due: list[Due], work: Work
-) -> tuple[int, int]:
-    """Return the results of `most_in_time` by prices of rounds that requests share."""
-    clock, done = problem.clock, problem.fresh or [r.prompt for r in problem.requests]
-    assert clock is not None, "rounds in seconds have a clock"
-    lines = [*range(len(clock.lines))]
-    work.spend(2 * len(due) + 40 * sum(map(len, proof["row_prices"])))
-    can, dues = [], []
-    for i, (request, limits, fresh) in enumerate(paired(problem.requests, due, done)):
-        _, _, soonest = part_of(problem.memory, request._replace(output=1), clock, lines, fresh)
-        _, _, alone = part_of(problem.memory, request, clock, lines, fresh)
-        early = min(limits.first, limits.total - (alone - soonest))
-        if early >= soonest and limits.rest >= alone - soonest:
-            end = min(limits.total, limits.first + limits.rest)
-            dues.append((request.arrival + early, request.arrival + end))
-            can.append(i)
-    requests, fresh = [problem.requests[i] for i in can], tuple(done[i] for i in can)
-    some = replace(problem, requests=requests, fresh=fresh, weights=(), max_active=None)
-    value = Attaining(some, clock, proof, dues, work).counted(work)
-    return min(value, len(can)), len(due) - len(can)
+    problem: Problem, proof: dict[str, Any], can: list[_Attainable], work: Work
+) -> int:
+    """Return how many attain by prices of rounds that requests share."""
+    requests, fresh = [problem.requests[row.place] for row in can], tuple(row.fresh for row in can)
+    narrower = replace(problem, requests=requests, fresh=fresh, weights=(), max_active=None)
+    return Attaining(narrower, proof, [(row.early, row.end) for row in can], work).counted()
 
 
 class TimePrices:
@@ -283,10 +294,8 @@ class TimePrices:
     ) -> int:
         """Return the cost of the cheapest amount of time, ``rate`` of it in a unit.
 
-        The window is from the arrival until the first and the last token are due; no more than
-        ``later`` is between these two.  At the cheapest time ``top`` tokens are held, then
-        ``slope`` less at each next one.  To take the cheapest first is best, since all sets
-        within such limits are a matroid.
+        The window is from the arrival until the first and the last token are due; for the rest see
+        `cheapest_cost`.
         """
         begin, early, end = window
         parts = []
@@ -295,17 +304,10 @@ class TimePrices:
                 left, right = self.cells(first, last)
                 edges = pairwise([first, *self.borders[left + 1 : right], last])
                 parts += [
-                    (p, is_late, b - a) for p, (a, b) in paired(self.prices[left:right], edges)
+                    (price, is_late, rate * (b - a))
+                    for price, (a, b) in paired(self.prices[left:right], edges)
                 ]
-        cost = 0
-        for price, is_late, size in sorted(parts):
-            size = min(rate * size, amount, later if is_late else amount)
-            cost += price * (size * top - slope * (size * (size - 1) // 2))
-            top, amount = top - slope * size, amount - size
-            later -= size * is_late
-            if not amount:
-                break
-        return cost
+        return cheapest_cost(parts, amount, later, top, slope)
 
 
 def _sum_of_times(begin: int, end: int) -> int:

@@ -27,7 +27,7 @@ def start_windows(instance: Instance, upper: int | None = None) -> Windows:
     if upper is not None and "prefix" not in instance.extras:  # volumes ignore sharing
         rest = volume_bounds_without_each(instance)
         latest = [
-            min(end, r.arrival + upper - least)
-            for end, r, least in zip(latest, instance, rest, strict=True)
+            min(end, r.arrival + upper - bound)
+            for end, r, bound in zip(latest, instance, rest, strict=True)
         ]
     return windows_until(instance, latest)

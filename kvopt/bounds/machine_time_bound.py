@@ -14,9 +14,9 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
+from kvopt.bounds.prefix_shares import Processed, shared_out
 from kvopt.bounds.relaxations import chain
-from kvopt.bounds.seconds_evaluation import shares
-from kvopt.bounds.shares import Processed, shared_out
+from kvopt.bounds.seconds_evaluation import line_sets, request_times
 from kvopt.incumbent.certificate import MachineTime
 from kvopt.problem.problem import Problem
 from kvopt.problem.requests import volume_of
@@ -61,10 +61,8 @@ def _machine_times(problem: Problem) -> Iterator[tuple[int, Sequence[int], tuple
     if model is None:
         yield plain.memory, [volume_of(r.prompt, r.output) for r in plain], ()
         return
-    done = Processed(instance.forest.private, [()] * len(instance))
-    chosen: list[tuple[int, ...]] = [(line,) for line in range(len(model.lines))]
-    if len(model.lines) > 1 and not chunks:  # a single line covers prompts in pieces
-        chosen.append(tuple(range(len(model.lines))))
-    for lines in chosen:
-        some = [model.lines[i] for i in lines]
-        yield plain.memory, shares(plain, model, some, object, done=done).takes.tolist(), lines
+    done = Processed(instance.forest.private)
+    for chosen in line_sets(model, chunks=chunks):
+        lines = [model.lines[line] for line in chosen]
+        takes = request_times(plain, model, lines, object, done=done).takes
+        yield plain.memory, takes.tolist(), chosen

@@ -25,15 +25,15 @@ from dataclasses import replace
 import numpy as np
 
 from kvopt.bounds.lagrangian import Ascent, Pace
-from kvopt.bounds.seconds_evaluation import shares
+from kvopt.bounds.prefix_shares import Processed, shared_out
+from kvopt.bounds.seconds_evaluation import line_sets, request_times
 from kvopt.bounds.shared_rounds_ascent import rows_of
-from kvopt.bounds.shares import Processed, shared_out
-from kvopt.bounds.slo_prices import Kind, OfCheapestTimes, OfRuns, Span, Window
+from kvopt.bounds.slo_prices import ActiveTimes, OfCheapestTimes, OfRuns, PricesOfTime, Span
 from kvopt.bounds.slo_rounds import CELLS_OF_ROUNDS, OfSharedRounds
 from kvopt.incumbent.in_time import Ceiling
 from kvopt.incumbent.proofs import SharedRoundsProof, SloPrices
 from kvopt.kernels.budget import Budget
-from kvopt.problem.batch_time import BatchTime, Line
+from kvopt.problem.batch_time import BatchTime
 from kvopt.problem.clocks import arrivals_ns
 from kvopt.problem.instance import Instance
 from kvopt.problem.scopes import Scope
@@ -58,11 +58,10 @@ def least_times(
     """
     if model is None:
         return [1] * len(instance), [request.output for request in instance]
-    plain = shared_out(instance, chunks=chunks)
-    done = Processed(instance.forest.private, [()] * len(instance))
+    plain, done = shared_out(instance, chunks=chunks), Processed(instance.forest.private)
     first, total = (
-        shares(some, model, model.lines, object, done=done).alone.tolist()
-        for some in (_of_first_tokens(plain), plain)
+        request_times(requests, model, model.lines, object, done=done).alone.tolist()
+        for requests in (_of_first_tokens(plain), plain)
     )
     return first, total
 
@@ -76,10 +75,10 @@ def spans_of(
     """
     spans = {}
     for i, (soonest, alone) in enumerate(zip(first, total, strict=True)):
-        most_first, rest, most = (limits[i] for limits in levels)
-        early = min(most_first, most - (alone - soonest))
+        first_due, rest, last_due = (limits[i] for limits in levels)
+        early = min(first_due, last_due - (alone - soonest))
         if soonest <= early and alone - soonest <= rest:
-            late = early + (alone - soonest) if runs else min(most, most_first + rest)
+            late = early + (alone - soonest) if runs else min(last_due, first_due + rest)
             spans[i] = Span(early, late, rest)
     return spans
 
@@ -117,47 +116,44 @@ def slo_ceiling(
     arrivals = [request.arrival for request in instance] if model is None else arrivals_ns(instance)
     chunks = scope.covers(Scope.CHUNKS)
     first, total = least_times(instance, model, chunks=chunks)
-    fresh = instance.forest.private
+    private = instance.forest.private
     instance = shared_out(instance.in_tokens(), chunks=chunks)
     runs = model is None and not scope.covers(Scope.PAUSES)
     spans = spans_of(levels, first, total, runs=runs)
     can = [*spans]
     busy = sum(total[i] for i in can)
-    window = Window.of(instance, arrivals, spans, busy)
+    times = ActiveTimes.of(instance, arrivals, spans, busy)
     costs = np.full(len(instance), np.inf)
     free = SloPrices((), (), 1, () if model is None else (0,))
-    if not window.last or (model is None and window.last >= _LONGEST):
+    if not times.last or (model is None and times.last >= _LONGEST):
         costs[can] = 0.0
         return Ceiling(len(can), len(instance) - len(can), free, costs)
-    is_due, processed = [levels.first[i] < np.inf for i in can], [fresh[i] for i in can]
-    kinds = list(_kinds(model, scope, window, processed, is_due))
+    is_due, fresh = [levels.first[i] < np.inf for i in can], [private[i] for i in can]
+    kinds = list(_kinds(model, scope, times, fresh, is_due))
     ascents = [Ascent(kind.evaluate, kind.first_prices(), pace=_PACE) for kind in kinds]
     best, ascent = max(zip(kinds, ascents, strict=True), key=lambda pair: pair[1].value)
-    _climb(ascent, budget if model is None else budget.part(_MACHINE_TIME))
-    costs[can] = best.least(ascent.prices)[0]
-    times = best.rounded(ascent.prices)
-    proof: SloPrices | SharedRoundsProof = times
-    value = min(len(can), best.proved(times))
+    of_time = budget if model is None else budget.part(_MACHINE_TIME)
+    for _ in range(_STEPS):
+        if of_time.over() or not ascent.step():
+            break
+    costs[can] = best.cheapest(ascent.prices)[0]
+    of_times = best.rounded(ascent.prices)
+    proof: SloPrices | SharedRoundsProof = of_times
+    value = min(len(can), best.proved(of_times))
     if model is not None and max(line.round_ns for line in model.lines) and not budget.over():
         rows = rows_of(model, chunks=chunks)
-        coarse = Window.of(instance, arrivals, spans, busy, CELLS_OF_ROUNDS)
-        rounds = OfSharedRounds(coarse, processed, model, rows, chunks=chunks)
-        prices = rounds.climbed(rounds.started(best.lines, window, ascent.prices), budget)
-        shared = rounds.shared(prices)
-        if (proved := rounds.ceiling(shared)) < value:
+        coarse = ActiveTimes.of(instance, arrivals, spans, busy, CELLS_OF_ROUNDS)
+        rounds = OfSharedRounds(coarse, fresh, model, rows, chunks=chunks)
+        point = rounds.climbed(rounds.started(best.lines, times, ascent.prices), budget)
+        shared = rounds.rounded(point)
+        if (proved := rounds.proved(shared)) < value:
             value, proof = proved, shared
-            costs[can] = rounds.evaluate(prices)[1]
+            costs[can] = rounds.evaluate(point)[1][0]
     return Ceiling(value, len(instance) - len(can), proof, costs)
 
 
-def _climb(ascent: Ascent, budget: Budget) -> None:
-    """Take steps until they gain little, or time is over."""
-    for _ in range(_STEPS):
-        if budget.over() or not ascent.step():
-            break
-
-
 def _of_first_tokens(instance: Instance) -> Instance:
+    """Return an instance whose requests end with their first token."""
     short = [replace(request, output=1, predicted=None) for request in instance]
     return replace(instance, requests=tuple(short))
 
@@ -165,43 +161,32 @@ def _of_first_tokens(instance: Instance) -> Instance:
 def _kinds(
     model: BatchTime | None,
     scope: Scope,
-    window: Window,
+    times: ActiveTimes,
     fresh: Sequence[int],
     is_due: Sequence[bool],
-) -> Iterator[Kind]:
+) -> Iterator[PricesOfTime]:
     """Yield the kinds of prices that may give a ceiling.
 
-    Requests process so many tokens, and the first tokens of some have limits of their own.
-    In seconds the fixed part of a round is charged by the memory that a request holds.
+    ``fresh`` are the prompt tokens that requests surely process, ``is_due`` says whose first tokens
+    have limits of their own: then all after the first may be late, else all.  In seconds the fixed
+    part of a round is charged by the memory that a request holds.
     """
-    some = window.instance
-    if model is not None:
-        for lines in _lines(model, scope.covers(Scope.CHUNKS)):
-            chosen: list[Line] = [model.lines[i] for i in lines]
-            done = Processed(fresh, [()] * len(some))
-            takes, early = (
-                shares(of, model, chosen, object, done=done).takes.tolist()
-                for of in (some, _of_first_tokens(some))
-            )
-            later = _later(takes, early, is_due)
-            yield OfCheapestTimes(window, takes, later, [1] * len(some), 0, lines)
-    elif scope.covers(Scope.PAUSES):
-        outputs = [request.output for request in some]
-        later = _later(outputs, [1] * len(outputs), is_due)
-        yield OfCheapestTimes(window, outputs, later, [r.peak for r in some], 1)
-    else:
-        yield OfRuns(window)
-
-
-def _later(amounts: Sequence[int], early: Sequence[int], is_due: Sequence[bool]) -> list[int]:
-    """Return how much of the amounts may be after the first token is due, all without a limit."""
-    rows = zip(amounts, early, is_due, strict=True)
-    return [amount - begun if due else amount for amount, begun, due in rows]
-
-
-def _lines(model: BatchTime, chunks: bool) -> Iterator[tuple[int, ...]]:
-    """Yield lines whose largest counts; only a single one covers prompts in pieces."""
-    count = len(model.lines)
-    yield from ((line,) for line in range(count))
-    if count > 1 and not chunks:
-        yield tuple(range(count))
+    instance = times.instance
+    if model is None and not scope.covers(Scope.PAUSES):
+        yield OfRuns(times)
+        return
+    if model is None:
+        outputs = [request.output for request in instance]
+        later = [o - is_first for o, is_first in zip(outputs, is_due, strict=True)]
+        yield OfCheapestTimes(times, outputs, later, [r.peak for r in instance], 1)
+        return
+    done = Processed(fresh)
+    for lines in line_sets(model, chunks=scope.covers(Scope.CHUNKS)):
+        takes, early = (
+            request_times(
+                requests, model, [model.lines[line] for line in lines], object, done=done
+            ).takes
+            for requests in (instance, _of_first_tokens(instance))
+        )
+        later = (takes - early * np.array(is_due, dtype=object)).tolist()
+        yield OfCheapestTimes(times, takes.tolist(), later, [1] * len(instance), 0, lines)
