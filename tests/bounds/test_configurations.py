@@ -107,10 +107,7 @@ class TestCopies:
         for instance, source in small(many(150), 2):
             memory, requests = plain(instance)
             states, last = States.of(instance), source.randint(1, 14)
-            knots, starts = (
-                drawn_knots(source, last),
-                drawn_starts(source, States.of(instance), last),
-            )
+            knots, starts = drawn_knots(source, last), drawn_starts(source, states, last)
             closed += int((starts != states.all_starts(last)).any())
             windows = windows_of(requests, starts)
             copies = knots.copies(states, starts)
@@ -177,10 +174,7 @@ class TestEvaluation:
     def test_it_is_the_definition(self, seed: int) -> None:
         for instance, source in small(40, 10 + seed):
             states, last = States.of(instance), source.randint(1, 12)
-            knots, starts = (
-                drawn_knots(source, last),
-                drawn_starts(source, States.of(instance), last),
-            )
+            knots, starts = drawn_knots(source, last), drawn_starts(source, states, last)
             scale = source.choice((1, 3, 8))
             prices = drawn_prices(source, states, knots, scale)
             found = evaluate(states, knots, starts, prices, scale)
@@ -201,10 +195,7 @@ class TestEvaluation:
         for instance in random_instances(200, 20 + seed, least_requests=1, most_memory=12):
             memory, requests = plain(instance)
             states, last = States.of(instance), source.randint(1, 14)
-            knots, starts = (
-                drawn_knots(source, last),
-                drawn_starts(source, States.of(instance), last),
-            )
+            knots, starts = drawn_knots(source, last), drawn_starts(source, states, last)
             prices = drawn_prices(source, states, knots, source.choice((1, 2, 5)))
             found = evaluate(states, knots, starts, prices, 6)
             whole = evaluate(states, knots, states.all_starts(last), prices, 6)
@@ -234,19 +225,23 @@ class TestEvaluation:
 
 
 def drawn_evaluator(
-    source: random.Random, instance: Instance, tau: float, threads: int = 1
+    source: random.Random, instance: Instance, tau: float, threads: int = 1, completions: int = 0
 ) -> tuple[Evaluator, Floats]:
+    """Return what steers, with all starts if it looks at few completions alone."""
     states, last = States.of(instance), source.randint(2, 12)
-    knots, starts = drawn_knots(source, last), drawn_starts(source, States.of(instance), last)
+    knots, starts = drawn_knots(source, last), drawn_starts(source, states, last)
     prices = drawn_prices(source, states, knots, 3) / 4
+    if completions:
+        starts, copies = states.all_starts(last), knots.copies_by_arrival(states)
+        return Evaluator(states, knots, starts, tau, threads, copies, completions), prices
     return Evaluator(states, knots, starts, tau, threads), prices
 
 
 class TestSmoothing:
-    @pytest.mark.parametrize("tau", [0.2, 1.0])
-    def test_the_gradient_is_that_of_the_smooth_value(self, tau: float) -> None:
-        for instance, source in small(60, 41):
-            evaluator, prices = drawn_evaluator(source, instance, tau)
+    @pytest.mark.parametrize(("tau", "completions"), [(0.2, 0), (1.0, 0), (0.5, 2), (0.5, 5)])
+    def test_the_gradient_is_that_of_the_smooth_value(self, tau: float, completions: int) -> None:
+        for instance, source in small(40, 41):
+            evaluator, prices = drawn_evaluator(source, instance, tau, completions=completions)
             prices = prices - source.choice((0.0, 0.4))
             point = evaluator.begin(prices)
             for _ in range(6):
@@ -293,10 +288,7 @@ class TestSmoothing:
         equal = 0
         for instance, source in small(150, 45):
             states, last = States.of(instance), source.randint(2, 12)
-            knots, starts = (
-                drawn_knots(source, last),
-                drawn_starts(source, States.of(instance), last),
-            )
+            knots, starts = drawn_knots(source, last), drawn_starts(source, states, last)
             scale = 2**20
             numerators = drawn_prices(source, states, knots, 3) * (scale // 4)
             hard = Evaluator(states, knots, starts, 0.1)(numerators / scale).hard

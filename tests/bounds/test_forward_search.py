@@ -72,22 +72,29 @@ class TestSweep:
     """It finds a best schedule below the target, or none exactly when there is none."""
 
     @pytest.mark.slow
-    @pytest.mark.parametrize("seed", range(4))
-    def test_any_prices_leave_the_optimum(self, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-        source = random.Random(seed)
-        if seed == 3:  # as if rounds were too many for 16 bits
+    @pytest.mark.parametrize("kind", ["early", "late", "long", "after prices", "threads"])
+    def test_any_prices_leave_the_optimum(self, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Also where rounds are free after the last price, or threads share the work."""
+        source = random.Random(kind)
+        if kind == "long":  # as if rounds were too many for 16 bits
             monkeypatch.setattr(module, "_LAST_SHORT", 0)
+        if kind == "threads":
+            monkeypatch.setattr(parallel, "_WORTH_IT", 1)
+        late = {"early": 0, "after prices": 30}.get(kind, 7)
         drawn = random_instances(
-            many(22), 50 + seed, least_requests=1, last_arrival=(0, 5, 9)[seed % 3]
+            many(6 if kind == "threads" else 20), len(kind), least_requests=1, last_arrival=late
         )
         for number, instance in enumerate(drawn):
-            states, last = States.of(instance), source.randint(1, 14)
-            knots = drawn_knots(source, last)
+            last = 1 if kind == "after prices" else source.randint(1, 14)
+            states, knots = States.of(instance), drawn_knots(source, last)
             prices = drawn_prices(source, states, knots, source.choice((0, 1, 3, 9)))
             found = evaluate(states, knots, states.all_starts(last), prices, source.choice((1, 4)))
             twins = twins_of(instance) if number % 2 else np.full(len(instance), -1)
             optimum = brute_force.optimum(*plain(instance))
-            assert_exhaustive(ForwardSearch(states, twins, found, 0), instance, optimum)
+            threads = 3 if kind == "threads" else 1
+            assert_exhaustive(
+                ForwardSearch(states, twins, found, 0, threads=threads), instance, optimum
+            )
 
     @pytest.mark.slow
     def test_starts_that_are_ruled_out_are_not_used(self) -> None:
@@ -109,34 +116,6 @@ class TestSweep:
                 forward.target = 60
                 assert forward.search_exhaustively(LIMIT) is None
         assert impossible > 0
-
-    @pytest.mark.slow
-    def test_rounds_after_the_last_price_are_free_of_charge_and_not_forgotten(self) -> None:
-        """One price, and arrivals up to thirty rounds after it."""
-        source = random.Random(7)
-        for instance in random_instances(many(24), 70, least_requests=1, last_arrival=30):
-            states = States.of(instance)
-            knots = Knots.every(1, 1)
-            prices = drawn_prices(source, states, knots, 3)
-            found = evaluate(states, knots, states.all_starts(1), prices, 2)
-            optimum = brute_force.optimum(*plain(instance))
-            assert_exhaustive(
-                ForwardSearch(states, twins_of(instance), found, 0), instance, optimum
-            )
-
-    @pytest.mark.slow
-    @pytest.mark.parametrize("seed", range(2))
-    def test_threads_share_the_work(self, monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
-        monkeypatch.setattr(parallel, "_WORTH_IT", 1)
-        source = random.Random(seed)
-        for instance in random_instances(many(3), 80 + seed, least_requests=2):
-            states, last = States.of(instance), source.randint(1, 14)
-            knots = drawn_knots(source, last)
-            prices = drawn_prices(source, states, knots, 3)
-            found = evaluate(states, knots, states.all_starts(last), prices, 2)
-            optimum = brute_force.optimum(*plain(instance))
-            shared = ForwardSearch(states, twins_of(instance), found, 0, threads=3)
-            assert_exhaustive(shared, instance, optimum)
 
     def test_many_alike(self) -> None:
         for shape, memory in (((1, 2), 6), ((0, 3), 7), ((2, 1), 3)):

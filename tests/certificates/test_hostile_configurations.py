@@ -56,25 +56,6 @@ FORGED: list[tuple[Place, Any]] = [
     (("stages", 0, "numerators", 1), [1, 2, 3]),
     (("stages", 1, "numerators", 1, 2), -1),
 ]
-MISSHAPEN: list[tuple[Place, Any]] = [
-    (("target",), True),
-    (("target",), 1.0),
-    (("target",), "12"),
-    (("searched",), 1),
-    (("searched",), None),
-    (("stages",), {}),
-    (("stages", 0), []),
-    (("stages", 0, "denominator"), 1.0),
-    (("stages", 0, "denominator"), True),
-    (("stages", 0, "peaks"), [1, 2]),
-    (("stages", 0, "peaks", 0), [True, 1]),
-    (("stages", 0, "times", 0), None),
-    (("stages", 0, "times"), 3),
-    (("stages", 0, "numerators", 0), 1),
-    (("stages", 0, "numerators", 0, 0), "1"),
-    (("stages", 0, "windows"), []),
-    (("starts",), []),
-]
 
 
 class TestHostile:
@@ -91,18 +72,6 @@ class TestHostile:
             verdict = judged(tmp_path / "c", forged(place, value, target))
             assert verdict.exit_status == 1, verdict.lines
             assert verdict.lines[0].startswith("INVALID: lower: ")
-
-    @pytest.mark.parametrize(("place", "value"), MISSHAPEN)
-    def test_parts_of_another_shape(self, tmp_path: Path, place: Place, value: object) -> None:
-        verdict = judged(tmp_path / "c", forged(place, value))
-        assert verdict.exit_status == 2, verdict.lines
-        assert len(verdict.lines) == 1
-
-    @pytest.mark.parametrize("field", ["target", "searched", "stages"])
-    def test_missing_fields(self, tmp_path: Path, field: str) -> None:
-        content = forged(("target",), 13)
-        del content["lower"]["proof"][field]
-        assert judged(tmp_path / "c", content).exit_status == 2
 
     def test_a_search_needs_a_target(self, tmp_path: Path) -> None:
         for searched in (False, True):

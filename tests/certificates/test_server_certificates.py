@@ -137,10 +137,11 @@ def test_checker_and_package_agree_on_drawn_runs() -> None:
 def _spoiled(drawn: Served, claim: dict[str, Any]) -> Instance:
     """Change a record, and perhaps the memory; return the instance."""
     instance, source = drawn.made.instance, drawn.source
-    kind = source.randrange(5) if claim.get("chunks") else 4
-    if kind == 4:
+    kind = source.randrange(6) if claim.get("chunks") else 5
+    if kind == 5:
         rows = claim["segments"][source.randrange(len(instance))]
-        rows[-1] = [time + 1 for time in rows[-1]]
+        change = source.choice((lambda a, b: [a + 1, b + 1], lambda a, b: [a - 1, b]))
+        rows[-1] = change(*rows[-1])
     else:
         row = source.choice(claim["chunks"])
         match kind:
@@ -151,7 +152,9 @@ def _spoiled(drawn: Served, claim: dict[str, Any]) -> Instance:
             case 2:
                 claim["chunks"].remove(row)
             case 3:
-                row["request"] = source.randrange(len(instance))
+                row["request"] = source.randrange(-1, len(instance) + 1)
+            case 4:
+                row["tokens"] = source.choice(([], [0], [1], [40], [1] * 9, row["tokens"][:-1]))
     if source.random() < 0.7:
         return instance
     most = max(request.peak for request in instance) + instance.block_size

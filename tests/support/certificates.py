@@ -16,10 +16,13 @@ from strategies import instance_of, plain, random_feasible_starts
 from kvopt.certificates.files import certificate_text, proof_to_json
 from kvopt.incumbent.certificate import Certificate
 from kvopt.incumbent.proofs import Proof
+from kvopt.problem.clocks import ROUNDS, Clock
 from kvopt.problem.instance import Instance
 from kvopt.problem.instance_files import instance_to_json
+from kvopt.problem.scopes import Scope
 from kvopt.verify import Verdict, verify, verify_text
 from kvopt.verify.problem import Problem, Request, hash_of
+from kvopt.verify.problem import problem_of as read_problem
 from kvopt.verify.proofs import value_of_proof
 from kvopt.verify.slo import Due, most_in_time
 from kvopt.verify.work import Work
@@ -42,10 +45,21 @@ def prices_proof(denominator: int, first: int, numerators: Sequence[int]) -> dic
     return {"kind": "prices", "denominator": denominator, "resources": [tokens]}
 
 
+def split(*parts: Any) -> dict[str, Any]:
+    """Return a proof by parts, each with the arrival from which on it counts."""
+    return {"kind": "split", "parts": [{"from": begin, "proof": proof} for begin, proof in parts]}
+
+
 def problem_of(instance: Instance, **more: Any) -> Problem:
     """Return an instance as the verifier has it, in rounds if nothing else is said."""
     requests = [Request(request.arrival, request.prompt, request.output) for request in instance]
     return Problem(instance.memory, requests, instance.workers, instance.block_size, **more)
+
+
+def problem_from(instance: Instance, clock: Clock = ROUNDS, scope: str = "runs") -> Problem:
+    """Return a problem as the verifier reads it from a certificate that claims nothing."""
+    nothing = Certificate(instance, None, None, scope=Scope(scope), clock=clock)
+    return read_problem(json.loads(certificate_text(nothing))).within(scope)
 
 
 def in_file(proof: Proof) -> dict[str, Any]:
@@ -210,6 +224,22 @@ def changed(content: Any, place: Place, change: Callable[[Any], Any]) -> Any:
     is_there = key in inner if isinstance(inner, dict) else True
     inner[key] = change(inner[key] if is_there else None)
     return found
+
+
+def assert_unreadable(verdict: Verdict) -> None:
+    """A file is refused in one line that can be printed, before anything is checked."""
+    assert verdict.exit_status == 2, verdict.lines
+    assert len(verdict.lines) == 1
+    assert verdict.lines[0].isprintable()
+
+
+def places_in(value: Any, place: Place = ()) -> Iterator[Place]:
+    """Yield the place of every value inside a JSON value, of lists the first and last."""
+    keys = [*value] if isinstance(value, dict) else sorted({0, len(value) - 1}) if value else []
+    for key in keys:
+        yield (*place, key)
+        if isinstance(value[key], (dict, list)):
+            yield from places_in(value[key], (*place, key))
 
 
 def numbers_in(value: Any, place: Place = ()) -> Iterator[Place]:
