@@ -59,6 +59,7 @@ def test_the_total_is_that_of_the_evaluation_with_tables() -> None:
         assert total_of(states, knots, copies, prices, denominator) == found.total
 
 
+@pytest.mark.interpreted
 def test_bounds_are_never_above_the_optimum_and_the_verifier_finds_the_same() -> None:
     for instance in random_instances(many(60), 21, least_requests=1):
         search = searched(instance)

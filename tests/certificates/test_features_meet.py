@@ -6,7 +6,7 @@ import copy
 import json
 import random
 from collections.abc import Callable
-from functools import reduce
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -22,6 +22,7 @@ from certificates import (
     places_in,
     prices_proof,
     split,
+    value_at,
     verified,
 )
 from claims import untrue
@@ -277,6 +278,14 @@ def rehashed(said: dict[str, Any], **more: object) -> str:
     return str(said["hash"])
 
 
+SLOTS = {"name": "slots", "capacity": 1, "times": [0, 9], "numerators": [0, 0]}
+AHEAD: tuple[dict[str, Any], ...] = (
+    {"kind": "volume", "staircases": [[1]]},
+    {"kind": "configurations", "target": None, "searched": False, "stages": []},
+    {"kind": "prices", "denominator": 1, "resources": [SLOTS]},
+    {"kind": "search", "prices": prices_proof(9, 1, [1]), "target": 1},
+)
+"""Proofs that look ahead along a run."""
 FLEET: dict[str, tuple[Change, str]] = {
     "more than one holds": (lambda c: c["upper"].update(workers=[0, 0, 1]), "8 tokens are held"),
     "workers swapped": (lambda c: c["upper"]["workers"].reverse(), "8 tokens are held"),
@@ -296,6 +305,7 @@ FLEET: dict[str, tuple[Change, str]] = {
     "deadlines": (lambda c: c.update(deadlines={}), "deadlines are service levels now"),
     "pauses": (lambda c: c.update(upper={"value": 3, "segments": [[[1, 1]]] * 3}), "2 workers"),
     "a start too early": (lambda c: c["upper"].update(starts=[0, -1, 0]), "before it arrives"),
+    "a search": (lambda c: c["lower"].update(proof=AHEAD[-1]), "one worker"),
 }
 TIMED: dict[str, tuple[Change, str]] = {
     "a better bound": (lambda c: c["lower"].update(value=17), "the proof gives 16"),
@@ -352,13 +362,6 @@ ATTAINED: dict[str, tuple[Change, str]] = {
     "no number": (lambda c: c["lower"].update(value=float("nan")), "not a finite number"),
 }
 
-SLOTS = {"name": "slots", "capacity": 1, "times": [0, 9], "numerators": [0, 0]}
-AHEAD: tuple[dict[str, Any], ...] = (
-    {"kind": "volume", "staircases": [[1]]},
-    {"kind": "configurations", "target": None, "searched": False, "stages": []},
-    {"kind": "prices", "denominator": 1, "resources": [SLOTS]},
-)
-"""Proofs that look ahead along a run."""
 PAUSES: dict[str, tuple[Change, str]] = {
     "a request too few": (segments([[[1, 6], [8, 11]]]), "has 1 segments for 2 requests"),
     "no token": (segments([[[1, 6], [8, 11]], []]), "request 1 makes 0 tokens"),
@@ -468,12 +471,17 @@ BASES = (
 
 
 @pytest.mark.parametrize("base", BASES)
-def test_what_is_changed_below_is_valid_and_true(
+def test_what_is_changed_below_is_valid_true_and_written_as_it_was_read(
     base: Callable[[], dict[str, Any]], tmp_path: Path
 ) -> None:
-    verdict = judged(tmp_path / "c.json", base())
+    verdict, path = judged(tmp_path / "c.json", base()), tmp_path / "again.json"
     assert verdict.valid, verdict.lines
     assert not [*untrue(base())]
+    write_certificate(read_certificate(tmp_path / "c.json"), path)
+    assert verify(path).valid
+    text = path.read_text()
+    write_certificate(read_certificate(path), path)
+    assert path.read_text() == text
 
 
 @pytest.mark.parametrize(
@@ -519,7 +527,7 @@ def test_another_type_an_unknown_field_and_a_missing_one_are_unreadable(
     for place in places_in(content):
         if place[0] == "provenance":
             continue
-        old: Any = reduce(lambda inner, key: inner[key], place, content)
+        old = value_at(content, place)
         name = [key for key in place if isinstance(key, str)][-1]
         others = [7, True, 1.5, "1", None, [], {}] if name not in TWO_TYPES else []
         others = [other for other in others if type(other) is not type(old)]
@@ -528,7 +536,7 @@ def test_another_type_an_unknown_field_and_a_missing_one_are_unreadable(
             others += [{key: old[key] for key in old if key != missing} for missing in needed]
             others.append({**old, "extra": 1})
         for other in others:
-            said = changed(content, place, lambda _, other=other: other)
+            said = changed(content, place, partial(lambda new, _: new, other))
             assert_unreadable(verify_text(json.dumps(said)))
 
 

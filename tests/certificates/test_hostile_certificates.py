@@ -144,6 +144,15 @@ class TestMutations:
         prices_proof(3, 1, [2, -1, 2]),
         prices_proof(3, 0, [1]),
         prices_proof(3, -5, [1]),
+        *(
+            {"kind": "search", "prices": prices, "target": 9}
+            for prices in (
+                prices_proof(0, 1, [1]),
+                prices_proof(9, 0, [1]),
+                prices_proof(9, 1, [-1]),
+                {**prices_proof(9, 1, [1]), "resources": prices_proof(9, 1, [1])["resources"] * 2},
+            )
+        ),
         *({"kind": "volume", "staircases": [steps]} for steps in ([], [0], [-1, 2], [3, 2])),
     ],
 )

@@ -89,22 +89,19 @@ class TestHostile:
                 if value is None:
                     assert "INVALID: lower: a schedule has a total latency" in verdict.lines[0]
 
-    @pytest.mark.parametrize("last", [10**6, 10**15, 10**299])
-    def test_late_times_are_refused_at_once(self, tmp_path: Path, last: int) -> None:
-        stage = {**STAGE, "times": [1, 4, last]}
-        verdict = judged(tmp_path / "c", content_of(SMALL, proof_of([stage]), 0))
+    @pytest.mark.parametrize(
+        ("problem", "changed"),
+        [
+            *((SMALL, {"times": [1, 4, last]}) for last in (10**6, 10**15, 10**299)),
+            ((7, ((0, 1, 2),) * 3000), {"times": [1, 4, 1000]}),
+            ((10**9, ((0, 10**9 - 3, 3),)), {"peaks": [[10**9, 6]]}),
+        ],
+    )
+    def test_late_times_many_requests_and_large_tables_are_refused_at_once(
+        self, tmp_path: Path, problem: Problem, changed: dict[str, Any]
+    ) -> None:
+        verdict = judged(tmp_path / "c", content_of(problem, proof_of([{**STAGE, **changed}]), 0))
         assert "UNREADABLE: lower: configurations: needs" in verdict.lines[0]
-
-    def test_many_requests(self, tmp_path: Path) -> None:
-        stage = {**STAGE, "times": [1, 4, 1000]}
-        content = content_of((7, ((0, 1, 2),) * 3000), proof_of([stage]), 0)
-        assert "lower: configurations: needs" in judged(tmp_path / "c", content).lines[0]
-
-    def test_a_table_that_would_be_too_large(self, tmp_path: Path) -> None:
-        memory = 10**9
-        stage = {**STAGE, "peaks": [[memory, 6]]}
-        content = content_of((memory, ((0, memory - 3, 3),)), proof_of([stage]), 0)
-        assert "lower: configurations: needs" in judged(tmp_path / "c", content).lines[0]
 
     def test_states_that_nobody_reaches_need_no_table(self) -> None:
         problem = 2**53 - 1, ((0, 1, 1), (2**53 - 9, 1, 2**53 - 3))

@@ -14,7 +14,7 @@ from strategies import instance_of
 from kvopt.certificates import certify, read_certificate
 from kvopt.certificates.files import certificate_text
 from kvopt.problem.batch_time import BatchTime, Line
-from kvopt.problem.clocks import Seconds
+from kvopt.problem.clocks import ROUNDS, Clock, Seconds
 from kvopt.problem.instance import Instance
 from kvopt.problem.requests import Request
 from kvopt.problem.scopes import Scope
@@ -71,13 +71,21 @@ class TestRounds:
         assert both.ratio(both.runs[0]) == alone.ratio(alone.runs[0])
         assert covered_by("runs") in text
 
-    def test_a_run_outside_of_the_scope_is_marked(self) -> None:
-        found = certify(crowded(random.Random(2)), ["svf", SERVER], scope="runs", time_limit=0.2)
+    @pytest.mark.parametrize(
+        ("clock", "scope", "beyond"),
+        [(ROUNDS, "runs", "pauses"), (ROOF, "pauses", "prompts in pieces")],
+    )
+    def test_a_run_outside_of_the_scope_is_marked(
+        self, clock: Clock, scope: str, beyond: str
+    ) -> None:
+        found = certify(
+            crowded(random.Random(2)), ["svf", SERVER], clock=clock, scope=scope, time_limit=0.2
+        )
         (svf, run) = found.runs
         assert found.ratio(run) == (None, None)
         assert None not in found.ratio(svf)
-        assert "pauses, which the bound does not cover" in str(found)
-        assert f"of '{SERVER}' nothing: it has pauses" in verified(found)
+        assert f"{beyond}, which the bound does not cover" in str(found)
+        assert f"nothing: it has {beyond}" in verified(found)
 
     def test_without_anything_new_the_file_is_as_before(self) -> None:
         found = certify(WORKED, ["mc-sf"], time_limit=1)
@@ -94,12 +102,6 @@ class TestRounds:
 
 class TestSeconds:
     """Runs with pauses and pieces on a clock whose rounds differ."""
-
-    def test_a_run_outside_of_the_scope_is_marked(self) -> None:
-        found = certify(crowded(random.Random(5)), [SERVER], clock=ROOF, scope="pauses")
-        assert found.ratio(found.runs[0]) == (None, None)
-        text = verified(found)
-        assert "nothing: it has prompts in pieces, which the bounds do not cover" in text
 
     def test_what_does_more_than_the_scope_is_no_upper_side(self) -> None:
         clock = Seconds(BatchTime([Line(100, 0), Line(0, 10)]))

@@ -11,9 +11,7 @@ from typing import Any
 
 import pytest
 from certificates import Place, changed, claiming, in_file, judged, verified
-from claims import Problem as Claims
 from commands import Run
-from effort import many
 from known import known
 
 from kvopt import BatchTime, Instance, Line, Request, certify, generate
@@ -161,22 +159,6 @@ class TestHostile:
         verdict = judged(tmp_path / "c", found)
         assert verdict.exit_status == 2
         assert "lower: shares: " in verdict.lines[0]
-
-
-def test_the_simulator_gives_what_the_literal_clock_gives() -> None:
-    """Evictions, waits and prefills of real runs, counted once more round by round."""
-    source = random.Random(6)
-    for _ in range(many(30)):
-        memory = source.randint(4, 9)
-        requests = [
-            Request(0, source.randint(0, memory - 3), source.randint(1, 3),
-                    arrival_seconds=source.choice((0, 40, 200)) * NANOSECOND)
-            for _ in range(source.randint(1, 5))
-        ]  # fmt: skip
-        instance = Instance(memory, requests)
-        found = content(instance, ROOF, "fcfs", "a-min:intervals=relative,eps=0.9")
-        for claim in (found["upper"], *found["policies"]):
-            assert Claims(found).nanoseconds(claim) == claim["value"]
 
 
 # ---- the command line ---------------------------------------------------------------

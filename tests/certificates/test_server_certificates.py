@@ -140,8 +140,8 @@ def _spoiled(drawn: Served, claim: dict[str, Any]) -> Instance:
     kind = source.randrange(6) if claim.get("chunks") else 5
     if kind == 5:
         rows = claim["segments"][source.randrange(len(instance))]
-        change = source.choice((lambda a, b: [a + 1, b + 1], lambda a, b: [a - 1, b]))
-        rows[-1] = change(*rows[-1])
+        begin, end = rows[-1]
+        rows[-1] = source.choice(([begin + 1, end + 1], [begin - 1, end]))
     else:
         row = source.choice(claim["chunks"])
         match kind:

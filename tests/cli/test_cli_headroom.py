@@ -89,9 +89,7 @@ def test_formats_are_recognised(
     run: Run, sample: str, options: tuple[str, ...], tmp_path: Path
 ) -> None:
     args = ("headroom", ROOT / "samples" / sample, *options, "--out", tmp_path / "out", "-t", "3")
-    code, out, _ = run(*args, "--json")
-    said = json.loads(out)
-    assert code == 0
+    said = run.json(*args)
     assert said["lower_ns"] <= said["today"]["value_ns"]
     recorded = sample == "vllm.jsonl"
     assert any("the server measured" in note for note in said["notes"]) == recorded

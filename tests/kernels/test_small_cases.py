@@ -16,14 +16,13 @@ from strategies import batch_time, drawn_fleet, plain, random_instances, timed_i
 
 from kvopt import Instance, Schedule, bound, certify, heuristics, solve
 from kvopt.bounds import lagrangian
-from kvopt.bounds.configurations.bound import rising_large_bounds
 from kvopt.bounds.slo import least_times, slo_ceiling, spans_of
 from kvopt.heuristics import reinsertion
 from kvopt.heuristics.attaining.rounds import attaining_in_rounds
 from kvopt.heuristics.attaining.seconds import attaining_in_seconds
 from kvopt.heuristics.fleets.fluid_orders import fluid_of, placed
 from kvopt.heuristics.fleets.placing import Tries
-from kvopt.heuristics.list_schedules import offer_list_schedules, one_after_another
+from kvopt.heuristics.list_schedules import one_after_another
 from kvopt.heuristics.reinsertion import search_reinsertions, search_with_pauses
 from kvopt.heuristics.trace_beams import search_traces
 from kvopt.incumbent.incumbent import Search
@@ -132,17 +131,6 @@ def test_fleets_are_feasible_and_not_below_the_optimum(seed: int) -> None:
     assert schedule.check().feasible
     assert schedule.objective >= least
     assert solve(instance, quick_start=False, threads=1).objective == least
-
-
-def test_prices_of_states_for_many_requests() -> None:
-    for instance in drawn(6, 5):
-        least = optimum(*plain(instance))
-        search = Search(instance, Limits(params=BRIEF, threads=1))
-        offer_list_schedules(search)
-        for _, _ in zip(rising_large_bounds(search, search.budget), range(2), strict=False):
-            pass
-        assert search.faults == []
-        assert (search.lower_bound or 0) <= least
 
 
 SERVER = Server([(7, 1), (2, 3)], prompt_ns=2, kv_ns=1)

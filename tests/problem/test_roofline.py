@@ -263,8 +263,7 @@ def test_presets_are_listed_and_shown(run: Run) -> None:
     code, out, err = run("hardware", "list")
     assert (code, err) == (0, "")
     assert all(name in out for name in (*PRESETS, *SHAPES, "@l40s"))
-    _, out, _ = run("hardware", "list", "--json")
-    found = {entry["preset"]: entry for entry in json.loads(out)["presets"]}
+    found = {entry["preset"]: entry for entry in run.json("hardware", "list")["presets"]}
     assert {*found} == {*PRESETS, *pairs()}
     shown = run.json("hardware", "show", "llama-3-8b@h100")
     assert found["llama-3-8b@h100"] == {"preset": "llama-3-8b@h100", **shown}

@@ -139,9 +139,8 @@ def test_no_requests() -> None:
 def test_the_command(run: Run, tmp_path: Path) -> None:
     file = tmp_path / "fleet.json"
     write_instance(Instance(3, [Request(0, 0, 3), Request(0, 0, 3), Request(0, 1, 2)]), file)
-    status, out, _ = run("solve", file, "--workers", "2", "--seconds", "--json")
-    said = json.loads(out)
-    assert (status, said["status"]) == (0, "optimal")
+    said = run.json("solve", file, "--workers", "2", "--seconds")
+    assert said["status"] == "optimal"
     assert said["objective_seconds"] == said["lower_bound_seconds"]
     assert sorted(set(said["workers"])) == [0, 1]
     assert len(said["starts"]) == len(said["starts_seconds"]) == 3

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import math
 import random
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -72,6 +73,21 @@ def proved(instance: Instance, proof: Proof | dict[str, Any], **more: Any) -> in
     """Return what the verifier makes of a proof."""
     read = proof if isinstance(proof, dict) else in_file(proof)
     return value_of_proof(problem_of(instance, **more), read, Work())[0]
+
+
+SHAPES = ("falling", "rough", "spiky", "waves")
+
+
+def long_prices(shape: str, source: random.Random, count: int) -> list[int]:
+    """Return prices of many rounds, in millionths, so that blocks of every size are skipped."""
+    times = range(count)
+    if shape == "falling":
+        return [10**6 * (count - t) ** 2 // count**2 // 10 for t in times]
+    if shape == "rough":
+        return [10**6 * (count - t) // (10 * count) + source.randint(0, 3000) for t in times]
+    if shape == "spiky":
+        return [source.choice((0, 0, 0, source.randint(0, 10**6))) for _ in times]
+    return [int(30000 * (1 + math.sin(t / 20)) + source.randint(0, 50)) for t in times]
 
 
 def random_proof(source: random.Random, most: int = 12) -> dict[str, Any]:
@@ -231,6 +247,13 @@ def assert_unreadable(verdict: Verdict) -> None:
     assert verdict.exit_status == 2, verdict.lines
     assert len(verdict.lines) == 1
     assert verdict.lines[0].isprintable()
+
+
+def value_at(content: Any, place: Place) -> Any:
+    """Return what a JSON value has at a place."""
+    for step in place:
+        content = content[step]
+    return content
 
 
 def places_in(value: Any, place: Place = ()) -> Iterator[Place]:

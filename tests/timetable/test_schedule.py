@@ -12,8 +12,6 @@ from typing import Any
 import brute_force
 import pytest
 from effort import many
-from hypothesis import given
-from hypothesis import strategies as st
 from strategies import (
     drawn_in_blocks,
     drawn_with_prefixes,
@@ -212,29 +210,6 @@ def test_refused(segments: list[object], says: str) -> None:
 
 
 # ---- tokens held by many pieces of work at once, against one piece after the other
-
-
-Piece = tuple[int, int, int]
-
-PIECES = st.lists(st.tuples(st.integers(-5, 30), st.integers(1, 9), st.integers(0, 9)), min_size=1)
-
-
-def held(pieces: list[Piece], time: int) -> int:
-    return sum(p + time - k for k, end, p in pieces if k < time <= end)
-
-
-@given(PIECES)
-def test_it_is_the_sum_over_all_pieces(drawn: list[Piece]) -> None:
-    pieces = [(k, k + length, p) for k, length, p in drawn]
-    columns = [list(column) for column in zip(*pieces, strict=True)]
-    found = swept(*columns)
-    assert found.times == sorted({time for k, end, _ in pieces for time in (k, end)})
-    assert found.held == [held(pieces, time) for time in found.times]
-    assert found.active == [sum(k < time <= end for k, end, _ in pieces) for time in found.times]
-
-
-def test_nothing_holds_nothing() -> None:
-    assert swept([], [], []).held == []
 
 
 def test_what_does_not_fit_into_64_bits_is_left_to_integers_without_limit() -> None:
