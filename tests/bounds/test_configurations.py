@@ -149,7 +149,7 @@ class TestCopies:
 
 class TestEvaluation:
     def test_it_is_what_the_checker_evaluates(self) -> None:
-        """That is checked against the definition; starts that are ruled out are those of searches."""
+        """That is checked against the definition; starts that are ruled out are of searches."""
         for instance, source in small(many(160), 10):
             states, last = States.of(instance), source.randint(1, 12)
             knots, scale = drawn_knots(source, last), source.choice((1, 3, 8))

@@ -100,11 +100,7 @@ class TestSignals:
     @pytest.mark.slow
     @pytest.mark.parametrize(
         ("engine", "number"),
-        [
-            ("auto", signal.SIGINT),
-            ("cpsat", signal.SIGINT),
-            ("pyomo", signal.SIGTERM),
-        ],
+        [("auto", signal.SIGINT), ("cpsat", signal.SIGINT), ("pyomo", signal.SIGTERM)],
     )
     def test_both_sides_survive(self, large: Path, engine: str, number: signal.Signals) -> None:
         command = [sys.executable, "-m", "kvopt", "solve", str(large), "-e", engine]

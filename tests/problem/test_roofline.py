@@ -191,9 +191,7 @@ def test_where_a_measurement_exists_the_roofline_is_as_near_as_it_says() -> None
     assert EXTREMES[0] <= min(ratios) < max(ratios) <= EXTREMES[1]
 
 
-def test_rounds_of_the_public_profile_are_as_near_as_the_roofline_says(
-    public_data: Path,
-) -> None:
+def test_rounds_of_the_public_profile_are_as_near_as_the_roofline_says(public_data: Path) -> None:
     shape = SHAPES["llama-2-70b"]
     model = roofline(shape, GPUS["a100-80gb"], 1)  # no exchanges, which the profile has not
     rows = rows_of_profile(public_data, shape.layers, 1)

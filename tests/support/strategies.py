@@ -76,8 +76,7 @@ def shapes(memory: int, most_output: int) -> st.SearchStrategy[tuple[int, int]]:
     outputs = st.integers(1, min(memory, most_output))
     return outputs.flatmap(
         lambda output: st.tuples(
-            st.sampled_from([0, memory - output]) | st.integers(0, memory - output),
-            st.just(output),
+            st.sampled_from([0, memory - output]) | st.integers(0, memory - output), st.just(output)
         )
     )
 
@@ -244,7 +243,7 @@ SERVERS = (
 
 
 def drawn_in_seconds(seed: int, most: int = 3) -> tuple[Instance, Server]:
-    """Return few requests, with prefixes, weights, a limit or workers now and then, and a server."""
+    """Return few requests, with prefixes, weights, limits or workers now and then, and a server."""
     rng = random.Random(seed)
     server, late = rng.choice(SERVERS), rng.choice((0, 3, 11, 20))
     instance = drawn_with_prefixes(seed, most, is_common=seed % 4 == 0)

@@ -218,9 +218,7 @@ def test_what_does_not_fit_into_64_bits_is_left_to_integers_without_limit() -> N
     assert swept([0], [2**70], [2**65]).held == [0, 2**70 + 2**65]
 
 
-def test_checks_in_arrays_and_without_limit_agree(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_checks_in_arrays_and_without_limit_agree(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = random.Random(1)
     for _ in range(40):
         requests = [Request(0, rng.randint(0, 5), rng.randint(1, 5)) for _ in range(30)]
