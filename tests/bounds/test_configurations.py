@@ -150,7 +150,10 @@ class TestCopies:
 class TestEvaluation:
     def test_it_is_what_the_checker_evaluates(self) -> None:
         """That is checked against the definition; starts that are ruled out are of searches."""
-        for instance, source in small(many(160), 10):
+        for drawn, source in small(many(160), 10):
+            memory, requests = plain(drawn)
+            first = min(request.arrival for request in drawn)
+            instance = instance_of(memory, [(a - first, s, o) for a, s, o in requests])
             states, last = States.of(instance), source.randint(1, 12)
             knots, scale = drawn_knots(source, last), source.choice((1, 3, 8))
             prices = drawn_prices(source, states, knots, scale)
