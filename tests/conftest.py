@@ -19,7 +19,6 @@ from commands import EC1, Run
 from effort import NORMAL, THOROUGH
 from effort import few_steps as with_few_steps
 from hypothesis import settings
-from pages import sketch
 from registered import forgetting
 from reported import make_study, make_study_in_seconds
 from tasks_here import WAIT, WORKERS, wait, workers
@@ -168,6 +167,8 @@ def finished_study(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def sketched(monkeypatch: pytest.MonkeyPatch) -> None:
     """Write reports with the names of their pictures alone, and check no certificate twice."""
+    from pages import sketch  # it loads what draws pictures
+
     sketch(monkeypatch)
 
 
