@@ -32,12 +32,6 @@ from kvopt.fleets.variants import NAMES, Variant, variants
 from kvopt.incumbent.certificate import Optimum
 from kvopt.incumbent.in_time import attained_in
 from kvopt.incumbent.interrupts import signals_remembered, waiting_within
-from kvopt.incumbent.shares import (
-    HEADROOM_MACHINES,
-    HEADROOM_NARROWER,
-    HEADROOM_SETTINGS,
-    HEADROOM_TODAY,
-)
 from kvopt.kernels.budget import Budget
 from kvopt.problem.clocks import Clock
 from kvopt.problem.problem import Problem, as_problem
@@ -55,6 +49,15 @@ from kvopt.show.summary import (
 )
 from kvopt.simulate.policies.servers import PausingPolicy, ServerPolicy
 
+_HEADROOM_TODAY = 0.4
+"""Share of the time: the run of the scheduler of today, which all else is compared with."""
+_HEADROOM_SETTINGS = 0.4
+"""Share of the time: servers with other settings, of what that run left; they often end before."""
+_HEADROOM_MACHINES = 0.4
+"""Share of the time: numbers of machines, of what is left then, if there is a service level."""
+_HEADROOM_NARROWER = 0.2
+"""Share of the time:
+a narrower scope, of the rest; it is not used if the interval of the wide one decides."""
 TIME_LIMIT = 120.0
 """Seconds for all of it."""
 ATTAIN = "99%"
@@ -513,7 +516,7 @@ class _Work:
 
     def run_today(self) -> None:
         """Run the scheduler of today, or take its recorded run, and measure what limits it."""
-        budget, scheduler = self.budget.part(HEADROOM_TODAY), self.result.scheduler
+        budget, scheduler = self.budget.part(_HEADROOM_TODAY), self.result.scheduler
         today = self._recorded
         if today is None:
             self._tell(f"today: {scheduler}")
@@ -534,7 +537,7 @@ class _Work:
     def simulate(self) -> None:
         """Simulate servers with other settings."""
         self._tell("simulations of other settings")
-        budget = self.budget.part(HEADROOM_SETTINGS)
+        budget = self.budget.part(_HEADROOM_SETTINGS)
         with waiting_within(budget):
             for variant in variants(
                 self.problem, self.result.scheduler, lambda name: self._run(name, budget), budget
@@ -552,13 +555,13 @@ class _Work:
         best = min(result.variants, key=lambda one: one.run.objective, default=None)
         chosen = [one.run for one in (result.best_blind, best) if one is not None]
         runs = {one.policy: one for one in (result.today, *chosen) if one is not None}
-        share = self._share * (1.0 - HEADROOM_NARROWER * (self.problem.scope != Scope.RUNS))
+        share = self._share * (1.0 - _HEADROOM_NARROWER * (self.problem.scope != Scope.RUNS))
         self._keep(self.problem, [*runs.values()], share)
 
     @property
     def _share(self) -> float:
         """Share of the remaining time for mean latency; numbers of machines have the rest."""
-        return 1.0 - HEADROOM_MACHINES * (self.problem.slo is not None)
+        return 1.0 - _HEADROOM_MACHINES * (self.problem.slo is not None)
 
     def narrow(self) -> None:
         """Certify a narrower scope where the interval of the wide one does not decide."""
@@ -566,7 +569,7 @@ class _Work:
         if self.result.undecided is None or Scope.RUNS in scopes:
             return
         plain = as_problem(self.problem, scope=Scope.RUNS)
-        share = HEADROOM_NARROWER / (HEADROOM_NARROWER + HEADROOM_MACHINES)
+        share = _HEADROOM_NARROWER / (_HEADROOM_NARROWER + _HEADROOM_MACHINES)
         self._keep(plain, [], share if self.problem.slo is not None else 1.0)
 
     def _keep(self, problem: Problem, runs: list[PolicyRun], share: float) -> None:

@@ -26,7 +26,7 @@ from kvopt.kernels.budget import Budget
 from kvopt.kernels.compiler import wait_until
 from kvopt.problem.clocks import Clock
 from kvopt.problem.hardware.roofline import gpus_of
-from kvopt.problem.instance import MOST_WORKERS, Instance
+from kvopt.problem.instance import MAX_WORKERS, Instance
 from kvopt.problem.problem import Problem, as_problem
 from kvopt.problem.scopes import Scope, least_scope
 from kvopt.problem.slo import Slo
@@ -273,7 +273,7 @@ class _Work:
             self.proved[k] = 0
             return self._keep()
         best: Certificate | None = None
-        excluded, allowed = 0, MOST_WORKERS
+        excluded, allowed = 0, MAX_WORKERS
         length = self.windows.length
         time = machine_time_bound(part, length, [self.windows.allowed[k]])
         count = max(time.value // length, 1)
@@ -286,7 +286,7 @@ class _Work:
                 best, excluded = certificate, count
             else:
                 allowed = count
-            count = count + 1 if allowed == MOST_WORKERS else (excluded + allowed) // 2
+            count = count + 1 if allowed == MAX_WORKERS else (excluded + allowed) // 2
         self.proved[k] = excluded + 1
         self._keep(k, best)
         return None
@@ -370,7 +370,7 @@ def lower_counts(
         for k in failing:
             below[k] = counts[k]
         for k in failing:
-            counts[k] = min(counts[k] + 2**attempt, MOST_WORKERS)
+            counts[k] = min(counts[k] + 2**attempt, MAX_WORKERS)
             if attempt and k:
                 counts[k - 1] = max(counts[k - 1], counts[k])
     else:

@@ -19,7 +19,7 @@ from kvopt.bounds.slo import least_times, spans_of
 from kvopt.errors import InvalidInput, shown
 from kvopt.fleets.measures import unit_length
 from kvopt.fleets.planners import planned_machines, service_rate
-from kvopt.incumbent.machine_time import MachineTime
+from kvopt.incumbent.certificate import MachineTime
 from kvopt.problem.clocks import Clock
 from kvopt.problem.instance import Instance
 from kvopt.problem.problem import Problem
