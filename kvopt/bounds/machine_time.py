@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
-from kvopt.bounds.relaxations import ceiling_chain
+from kvopt.bounds.relaxations import chain
 from kvopt.bounds.seconds_evaluation import shares
 from kvopt.bounds.shares import Processed, shared_out
 from kvopt.incumbent.certificate import MachineTime
@@ -42,7 +42,7 @@ def machine_time_bound(problem: Problem, every: int, misses: Sequence[int]) -> M
     4
     """
     arrivals = problem.clock.arrivals(problem.instance)
-    first, relaxations = min(arrivals) // every, ceiling_chain(problem)
+    first, relaxations = min(arrivals) // every, chain(problem, "ceiling")
     best = 0, tuple[int, ...]()
     for memory, takes, lines in _machine_times(problem):
         windows = defaultdict[int, list[int]](list)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from kvopt import write_certificate, write_instance
-from kvopt.certificates.three_partition import Reduction, decide
+from kvopt.certificates.deciding_three_partition import Reduction, decide
 from kvopt.cli import common
 from kvopt.cli.common import argument, finish, option, refuse
 from kvopt.cli.printing import CHECKED, or_dash, show, write_output, written

@@ -22,7 +22,7 @@ from kvopt import (
 )
 from kvopt import policy as policy_from
 from kvopt.bounds.relaxations import RELAXATIONS
-from kvopt.certificates.judging import limit_note
+from kvopt.certificates.building import limit_note
 from kvopt.errors import Stopped
 from kvopt.fleets.loads import Loads
 from kvopt.fleets.measures import Latency, Misses

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Unpack
 
 from kvopt.bounds.lp import offer_lp_bound
-from kvopt.bounds.relaxations import chains
+from kvopt.bounds.relaxations import chain
 from kvopt.errors import InvalidInput, shown
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.interrupts import signals_interrupt
@@ -135,13 +135,13 @@ def bound(
         plan.run(plan.CEILING, timely, timely.budget)
         if method == "auto":
             plan.bounding(search)
-        elif problem.is_restricted and chains(problem) != [()]:
+        elif problem.is_restricted and chain(problem):
             if method == "volume":
                 stages.offer_volume(search)
             knows_prices = stages.has_prices(search) and method == "lagrangian"
             part = search.budget.part(0.5 if knows_prices else 1.0)
             stages.bound_by_wider(
-                search, chains(problem)[0], lambda inner: _in_parts(inner, work), part
+                search, chain(problem), lambda inner: _in_parts(inner, work), part
             )
             if knows_prices:
                 stages.bound_by_prices(search, search.budget)

@@ -13,8 +13,7 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
-from kvopt.bounds.coarse import has_large_requests
-from kvopt.bounds.relaxations import chains
+from kvopt.bounds.relaxations import chain
 from kvopt.bounds.staircases import FEW_REQUESTS
 from kvopt.formulations.cpsat import LARGEST_PAIRS
 from kvopt.heuristics.seconds.runs import offer_policies, search_runs
@@ -156,7 +155,7 @@ def _is_for_beams(search: Search) -> bool:
 
 def _is_relaxed(search: Search) -> bool:
     """Whether its bounds are those of wider problems."""
-    return _is_restricted(search) and chains(search.problem) != [()]
+    return _is_restricted(search) and chain(search.problem) != ()
 
 
 def _is_searched_by_beams(search: Search) -> bool:
@@ -218,8 +217,8 @@ PRICES = (
     )),
     PlanStage("small LP", _always, stages.solve_small_lp, skipped_if_done=("few knots",)),
     PlanStage("climb", _always, (
-        PlanStage("prices before slots", has_large_requests, stages.climb, 0.1),
-        PlanStage("slots", has_large_requests, stages.climb_slots),
+        PlanStage("prices before slots", stages.has_large_requests, stages.climb, 0.1),
+        PlanStage("slots", stages.has_large_requests, stages.climb_slots),
         PlanStage("prices", _always, stages.climb, skipped_if_done=("slots",)),
     ), 0.7, skipped_if_done=("few knots", "small LP")),
     PlanStage("LP", _always, stages.solve_lp, skipped_if_done=("few knots", "small LP")),
@@ -232,7 +231,7 @@ BOUNDS = (
     PlanStage("prices", lambda s: _has_starts(s) and not has_configurations(s), PRICES,
               _share_of_bounds),
     PlanStage("prices with pauses",
-              lambda s: s.problem.has_pauses and not _in_seconds(s) and chains(s.problem) == [()],
+              lambda s: s.problem.has_pauses and not _in_seconds(s) and not chain(s.problem),
               lambda s, t: Driver(s, only_bounds=True).work(stages.climb, t),
               _share_of_prices_with_pauses),
     PlanStage("blocks", _in_blocks, (
@@ -243,7 +242,7 @@ BOUNDS = (
     PlanStage("bounds in seconds", _in_seconds, stages.bound_in_seconds, 0.3,
               ignores_time_limit=True),
     PlanStage("relaxation", _is_relaxed,
-              lambda s, t: stages.bound_by_wider(s, chains(s.problem)[0], bounding, t),
+              lambda s, t: stages.bound_by_wider(s, chain(s.problem), bounding, t),
               # Prices of shared blocks are better than the relaxation, and take the time.
               lambda s: 0.05 if _is_searched_by_beams(s) else 0.3, ignores_time_limit=True),
     PlanStage("prices of tokens", lambda s: _is_relaxed(s) and stages.has_prices(s),

@@ -20,7 +20,7 @@ from kvopt import (
     certify,
     run,
 )
-from kvopt.certificates.files import certificate_text
+from kvopt.certificates.certificate_files import certificate_text
 from kvopt.errors import Stopped
 from kvopt.kernels.clock import wall_time
 from kvopt.kernels.dependencies import versions

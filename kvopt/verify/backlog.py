@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from operator import sub
 
-from kvopt.verify.work import Invalid, Work, paired, refuse
+from kvopt.verify.step_budget import Invalid, Work, paired, refuse
 
 FINE = 2**20
 """Prices of waiting are over the unit of a proof and this."""

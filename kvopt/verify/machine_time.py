@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import Any
 
-from kvopt.verify.problem import Problem
-from kvopt.verify.relaxations import relaxed
+from kvopt.verify.certified_problem import Problem
 from kvopt.verify.seconds import part_of
-from kvopt.verify.work import Invalid, Work, paired, refuse
+from kvopt.verify.step_budget import Invalid, Work, paired, refuse
+from kvopt.verify.wider_problems import relaxed
 
 
 def check_machine_time(problem: Problem, claim: dict[str, Any], work: Work) -> tuple[str, str]:
@@ -21,7 +21,7 @@ def check_machine_time(problem: Problem, claim: dict[str, Any], work: Work) -> t
     """
     every, misses, work.part = claim["every"], claim["misses"], "machine_time: "
     wider, _, _ = relaxed(problem, claim.get("relaxations", ()))
-    if wider.block > 1 or wider.paths or wider.most is not None:
+    if wider.block > 1 or wider.paths or wider.max_active is not None:
         raise Invalid("machine_time: needs tokens, shares of prefixes, and no limit")
     clock, chosen = wider.clock, sorted(set(claim.get("lines", [])))
     refuse(

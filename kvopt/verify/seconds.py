@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from itertools import accumulate
 from typing import Any
 
-from kvopt.verify.problem import Clock, Problem, Request
-from kvopt.verify.volume import serve
-from kvopt.verify.work import Invalid, Prepared, Work, paired, pairwise, refuse
+from kvopt.verify.certified_problem import Clock, Problem, Request
+from kvopt.verify.check_volume import serve
+from kvopt.verify.step_budget import Invalid, Prepared, Work, paired, pairwise, refuse
 
 
 def by_shares(problem: Problem, proof: dict[str, Any], work: Work) -> Prepared:
@@ -122,7 +122,7 @@ def _fixed(problem: Problem, whole: int, by_memory: int) -> tuple[int, int]:
 
     At most K requests are active on a worker, so one K-th of the rest for each is not too much.
     """
-    most = problem.most
+    most = problem.max_active
     if not 0 <= by_memory <= 64 or (most is None and by_memory < 64):
         raise Invalid("lower: by_memory is in 0 .. 64, and 64 without a limit of active requests")
     part = whole * by_memory // 64

@@ -10,8 +10,8 @@ from operator import mul
 from typing import Any
 
 from kvopt.verify.backlog import Backlog
-from kvopt.verify.problem import Clock, Problem, surely_processed
-from kvopt.verify.work import Invalid, Prepared, Work, paired, refuse
+from kvopt.verify.certified_problem import Clock, Problem, surely_processed
+from kvopt.verify.step_budget import Invalid, Prepared, Work, paired, refuse
 
 
 def by_shared_rounds(problem: Problem, proof: dict[str, Any], work: Work) -> Prepared:
@@ -153,7 +153,7 @@ class _Bound:
             raise Invalid("lower: interference of a request is in 0 .. 64 for each of its weight")
         is_fleet = any(self.charged) and self.problem.used > 1
         refuse(is_fleet, "lower: interference is of one worker")
-        limited = self.problem.most is not None
+        limited = self.problem.max_active is not None
         if not 0 <= by_memory <= 64 or (by_memory < 64 and not limited):
             raise Invalid(
                 "lower: by_memory is in 0 .. 64, and 64 without a limit of active requests"
@@ -180,8 +180,8 @@ class _Bound:
                 sum(price * each for price, each in paired(rows, token))
                 + (window + rest) * self.most
             )
-            if problem.most is not None:
-                cost += (left - by_tokens) // problem.most
+            if problem.max_active is not None:
+                cost += (left - by_tokens) // problem.max_active
             self.first_row.append(first)
             self.a_round.append(cost)
             self.a_token.append(

@@ -12,12 +12,12 @@ from itertools import accumulate
 from operator import itemgetter
 from typing import Any, NamedTuple
 
-from kvopt.verify.problem import LARGEST_FIELD, Problem, Request
-from kvopt.verify.relaxations import relaxed
-from kvopt.verify.runs import Times, checked_run, uncovered
+from kvopt.verify.certified_problem import LARGEST_FIELD, Problem, Request
+from kvopt.verify.check_runs import Times, checked_run, uncovered
 from kvopt.verify.seconds import part_of
 from kvopt.verify.shared_rounds import Attaining
-from kvopt.verify.work import Invalid, Work, ascend, paired, pairwise, quoted, refuse
+from kvopt.verify.step_budget import Invalid, Work, ascend, paired, pairwise, quoted, refuse
+from kvopt.verify.wider_problems import relaxed
 
 _UNITS = {"s": 10**9, "ms": 10**6, "us": 1000, "ns": 1}
 """Nanoseconds of the units of limits."""
@@ -49,7 +49,7 @@ def check_in_time(
     ceiling, best = claim["ceiling"], claim["best"]
     due = _due(certificate, problem)
     wider, _, words = relaxed(problem, claim.get("relaxations", ()))
-    if wider.block > 1 or wider.paths or wider.most is not None:
+    if wider.block > 1 or wider.paths or wider.max_active is not None:
         raise Invalid("slo: prices need tokens, shares of prefixes, and no limit")
     proved, misses = most_in_time(wider, claim["proof"], due, work)
     if ceiling < proved:
@@ -210,7 +210,7 @@ def _by_shared_rounds(
             dues.append((request.arrival + early, request.arrival + end))
             can.append(i)
     requests, fresh = [problem.requests[i] for i in can], tuple(done[i] for i in can)
-    some = replace(problem, requests=requests, fresh=fresh, weights=(), most=None)
+    some = replace(problem, requests=requests, fresh=fresh, weights=(), max_active=None)
     value = Attaining(some, clock, proof, dues, work).counted(work)
     return min(value, len(can)), len(due) - len(can)
 

@@ -16,7 +16,7 @@ from literal import configurations as literal
 from strategies import instance_of, plain, random_instances
 
 from kvopt import Instance, bound, generate
-from kvopt.bounds.configurations.ascent import Evaluator, Point, climb
+from kvopt.bounds.configurations.ascent import Evaluator, Point
 from kvopt.bounds.configurations.evaluation import (
     denominator_for,
     evaluate,
@@ -28,7 +28,7 @@ from kvopt.problem.arrays import Flags, Floats, Integers
 
 def state_list(states: States) -> list[literal.State]:
     """Return (h, r) of each number."""
-    return list(zip(states.holds.tolist(), states.lefts.tolist(), strict=True))
+    return list(zip(states.holds.tolist(), states.remaining.tolist(), strict=True))
 
 
 def states_by_peak(states: States) -> dict[int, list[int]]:
@@ -37,7 +37,7 @@ def states_by_peak(states: States) -> dict[int, list[int]]:
     for column, (held, left) in enumerate(state_list(states)):
         peaks.setdefault(held + left, []).append(column)
     return {
-        peak: sorted(columns, key=lambda column: int(states.lefts[column]))
+        peak: sorted(columns, key=lambda column: int(states.remaining[column]))
         for peak, columns in sorted(peaks.items())
     }
 
@@ -109,9 +109,9 @@ class TestCopies:
             assert reached == set(found)
             for (_, s, o), first in zip(requests, states.firsts.tolist(), strict=True):
                 assert found[first : first + o] == [(s + o - r, r) for r in range(o)]
-            assert np.array_equal(np.sort(states.lefts)[::-1], states.lefts[states.order])
+            assert np.array_equal(np.sort(states.remaining)[::-1], states.remaining[states.order])
             together = [sorted(s + 1 for _, s, _ in requests)[:n] for n in range(len(requests) + 1)]
-            assert states.most == max(n for n, own in enumerate(together) if sum(own) <= memory)
+            assert states.together == max(n for n, own in enumerate(together) if sum(own) <= memory)
 
     def test_copies_are_counted_over_the_times_between_the_neighbours(self) -> None:
         closed = 0
@@ -239,7 +239,7 @@ class TestSmoothing:
             evaluator, prices = drawn_evaluator(source, instance, 0.1)
             endless = np.full_like(prices, np.inf)
             for smooth in (-np.inf, 1.0):  # warnings are errors here
-                assert not list(climb(evaluator, Point(prices, 1.0, smooth, endless)))
+                assert not Point(prices, 1.0, smooth, endless).is_finite
             assert evaluator.begin(1e6 * prices).is_finite
 
     def test_smooth_values_are_below_hard_ones_and_come_closer_as_it_cools(self) -> None:
@@ -276,7 +276,7 @@ class TestSmoothing:
             lost = (last + sum(r.output for r in instance)) / scale
             # It may know that fewer can be active together than the evaluation takes as known.
             assert hard >= found.total / scale - lost - 1e-9
-            if states.most == instance.memory // states.holds.min():
+            if states.together == instance.memory // states.holds.min():
                 assert hard == pytest.approx(found.total / scale, abs=lost + 1e-9)
                 equal += 1
         assert equal > 35

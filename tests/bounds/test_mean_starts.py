@@ -14,8 +14,8 @@ from strategies import instances, plain, random_instances
 
 from kvopt import Instance, Request
 from kvopt.bounds import fluid
-from kvopt.bounds.columns import averaged_minimisers, lp_vertex
 from kvopt.bounds.kinds import Kinds
+from kvopt.bounds.lp import averaged_minimisers, lp_vertex
 from kvopt.bounds.mean_starts import (
     dealt,
     lagrangian_mean_starts,

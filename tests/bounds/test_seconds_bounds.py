@@ -41,15 +41,15 @@ from kvopt import (
 from kvopt.bounds.seconds import MIX, seconds_bound
 from kvopt.bounds.seconds_evaluation import FULL, served, shares, shares_bound
 from kvopt.bounds.shares import Processed, processed, shared_out
-from kvopt.certificates.files import certificate_text
+from kvopt.certificates.certificate_files import certificate_text
 from kvopt.errors import InvalidInput
 from kvopt.incumbent.proofs import SharesProof
 from kvopt.kernels.budget import Budget
 from kvopt.problem.clocks import Seconds, arrivals_ns
 from kvopt.problem.problem import Problem
 from kvopt.simulate.running import run as simulate
-from kvopt.verify.proofs import missing, value_of_proof
-from kvopt.verify.work import Work
+from kvopt.verify.check_proofs import missing, value_of_proof
+from kvopt.verify.step_budget import Work
 
 SCOPES = ("runs", "pauses", "chunks", "pauses+chunks")
 

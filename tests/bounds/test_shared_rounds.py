@@ -11,7 +11,7 @@ import pytest
 from brute_force import Server
 from certificates import in_file, problem_from
 from effort import many
-from msgspec import structs
+from msgspec import convert, structs
 from strategies import batch_time, drawn_in_seconds, optimum_of
 from test_seconds_bounds import SCOPES, covering
 
@@ -21,12 +21,11 @@ from kvopt.bounds.seconds import seconds_bound
 from kvopt.bounds.shared_rounds import Columns, Grid, queue_of, shared_rounds_value
 from kvopt.bounds.shared_rounds_ascent import shared_rounds_bound
 from kvopt.bounds.shares import Processed, processed, shared_out
-from kvopt.certificates.files import proof_from_json
-from kvopt.incumbent.proofs import SharedRoundsProof
+from kvopt.incumbent.proofs import Proof, SharedRoundsProof
 from kvopt.kernels.budget import Budget
 from kvopt.problem.clocks import Seconds, arrivals_ns
-from kvopt.verify.proofs import missing, value_of_proof
-from kvopt.verify.work import Invalid, Work
+from kvopt.verify.check_proofs import missing, value_of_proof
+from kvopt.verify.step_budget import Invalid, Work
 
 CHAT = BatchTime([Line(20_000_000, 15_000), Line(7_000_000, 73_000)], kv_ns=31)
 
@@ -93,7 +92,7 @@ def without_backlog(proof: SharedRoundsProof) -> SharedRoundsProof:
 def verified(instance: Instance, server: Server, scope: str, proof: SharedRoundsProof) -> int:
     """Return what the checker makes of a proof, from its JSON."""
     written = in_file(proof)
-    assert proof_from_json(written) == proof
+    assert convert(written, Proof) == proof
     problem = problem_from(instance, Seconds(batch_time(server)), covering(scope, instance))
     return value_of_proof(problem, written, Work(), missing(problem, written))[0]
 

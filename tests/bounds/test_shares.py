@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from brute_force import optimum
 from effort import many
+from msgspec import to_builtins
 from strategies import drawn_with_prefixes, optimum_of, plain
 
 from kvopt import (
@@ -26,10 +27,10 @@ from kvopt import (
 )
 from kvopt.bounds import shares
 from kvopt.bounds.shares import most_together, shared_out
-from kvopt.certificates.files import certificate_text, proof_to_json
+from kvopt.certificates.certificate_files import certificate_text
 from kvopt.incumbent.certificate import Certificate
-from kvopt.verify.problem import hash_of, problem_of
-from kvopt.verify.relaxations import relaxed
+from kvopt.verify.certified_problem import hash_of, problem_of
+from kvopt.verify.wider_problems import relaxed
 
 pytestmark = pytest.mark.usefixtures("processor_clock")
 
@@ -149,7 +150,7 @@ def test_false_claims_about_shares_are_refused(
         assert right.value < wrong.value
         for found, expected in ((right, "VALID"), (wrong, "INVALID: lower: says")):
             steps = {"relaxations": found.relaxations}
-            lower = {"value": found.value, **steps, "proof": proof_to_json(found.proof)}
+            lower = {"value": found.value, **steps, "proof": to_builtins(found.proof)}
             assert verdict({**value, "lower": lower}, path).startswith(expected)
 
 

@@ -27,11 +27,11 @@ from kvopt.problem.arrays import Floats
 from kvopt.problem.clocks import Seconds
 from kvopt.problem.slo import Levels
 from kvopt.verify import slo as checked
-from kvopt.verify.problem import Clock, Problem
-from kvopt.verify.problem import Request as Plain
+from kvopt.verify.certified_problem import Clock, Problem
+from kvopt.verify.certified_problem import Request as Plain
 from kvopt.verify.slo import TimePrices
 from kvopt.verify.slo import most_in_time as checked_most
-from kvopt.verify.work import Invalid, Work
+from kvopt.verify.step_budget import Invalid, Work
 
 pytestmark = pytest.mark.usefixtures("processor_clock")
 

@@ -28,8 +28,8 @@ from kvopt.bounds.staircases import units_needed
 from kvopt.bounds.volume import fluid_completions, volume_bound, volume_bounds_without_each
 from kvopt.certificates import write_certificate
 from kvopt.incumbent.proofs import CheckedBound, Staircase, VolumeProof
-from kvopt.verify.problem import Request as Plain
-from kvopt.verify.work import Unreadable
+from kvopt.verify.certified_problem import Request as Plain
+from kvopt.verify.step_budget import Unreadable
 
 
 def test_no_schedule_completes_before_the_fluid() -> None:
@@ -134,7 +134,7 @@ def test_a_claim_above_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_too_many_staircases_are_not_begun(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kvopt.verify.work.STEPS", 1_000_000)
+    monkeypatch.setattr("kvopt.verify.step_budget.STEPS", 1_000_000)
     instance = generate("arrival-1", n=5, seed=0)
     proof: dict[str, Any] = {"kind": "volume", "staircases": [[1]] * 20_000}
     with pytest.raises(Unreadable):

@@ -34,7 +34,11 @@ from kvopt import (
     generate,
     solve,
 )
-from kvopt.certificates.files import certificate_text, read_certificate, write_certificate
+from kvopt.certificates.certificate_files import (
+    certificate_text,
+    read_certificate,
+    write_certificate,
+)
 from kvopt.errors import InvalidInput, TooLarge
 from kvopt.incumbent.proofs import CheckedBound, ConfigurationProof, StatePrices
 from kvopt.problem.clocks import ROUNDS, Clock, Seconds
@@ -193,7 +197,7 @@ class TestWriting:
     def test_what_verify_would_refuse_is_not_written(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("kvopt.certificates.files.LARGEST_FILE", 100)
+        monkeypatch.setattr("kvopt.certificates.certificate_files.LARGEST_FILE", 100)
         with pytest.raises(TooLarge):
             write_certificate(certify(UNEVEN, time_limit=0), tmp_path / "c")
         assert list(tmp_path.iterdir()) == []

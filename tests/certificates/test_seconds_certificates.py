@@ -13,13 +13,12 @@ import pytest
 from certificates import Place, changed, claiming, in_file, judged, verified
 from commands import Run
 from known import known
+from msgspec import convert
 
 from kvopt import BatchTime, Instance, Line, Request, certify, generate
 from kvopt.bounds.seconds import seconds_bound
-from kvopt.certificates.files import (
-    certificate_text,
-    proof_from_json,
-)
+from kvopt.certificates.certificate_files import certificate_text
+from kvopt.incumbent.proofs import Proof
 from kvopt.problem.clocks import Seconds
 from kvopt.problem.instance_files import instance_from_json
 from kvopt.simulate.policies import policy
@@ -77,7 +76,7 @@ def test_parts_are_written_read_and_checked(tmp_path: Path) -> None:
     found["lower"] = {"value": bound.value_ns, "proof": proof}
     assert proof["parts"] > 0
     assert judged(tmp_path / "c", found).valid
-    again = in_file(proof_from_json(proof))
+    again = in_file(convert(proof, Proof))
     assert again == proof
     for parts, status in ((0, 1), (-1, 1), (65, 1), ("8", 2), (8.0, 2)):
         proof["parts"] = parts
@@ -154,7 +153,7 @@ class TestHostile:
         found["lower"]["value"] = 0
         found["lower"]["proof"].update(weights=[0] * 400, company=share)
         assert judged(tmp_path / "c", found).valid
-        monkeypatch.setattr("kvopt.verify.work.STEPS", 600_000)
+        monkeypatch.setattr("kvopt.verify.step_budget.STEPS", 600_000)
         del found["budget"]
         verdict = judged(tmp_path / "c", found)
         assert verdict.exit_status == 2

@@ -25,7 +25,7 @@ from kvopt import (
     verify,
 )
 from kvopt.bounds.machine_time import machine_time_bound
-from kvopt.certificates.files import certificate_text
+from kvopt.certificates.certificate_files import certificate_text
 from kvopt.fleets import FleetOverTime, fleet_over_time, fleet_sizes
 from kvopt.fleets.scaling import lower_counts
 from kvopt.fleets.windows import Trial, Windows

@@ -15,11 +15,14 @@ import pytest
 from literal import configurations as literal
 from price_oracle import bound_of
 
-from kvopt.verify import configurations, proofs, seconds, slo, volume
-from kvopt.verify.prices import NO_PREFIX, levels_of
-from kvopt.verify.problem import Clock, Problem, Request, held_together
+from kvopt.verify import check_configurations as configurations
+from kvopt.verify import check_proofs as proofs
+from kvopt.verify import check_volume as volume
+from kvopt.verify import seconds, slo
+from kvopt.verify.certified_problem import Clock, Problem, Request, held_together
+from kvopt.verify.check_prices import NO_PREFIX, levels_of
 from kvopt.verify.slo import TimePrices
-from kvopt.verify.work import Invalid, Prepared, Work, pairwise
+from kvopt.verify.step_budget import Invalid, Prepared, Work, pairwise
 
 Proof = dict[str, Any]
 Evaluator = Callable[[Problem, Proof, Work], Prepared]

@@ -9,9 +9,7 @@ many take the last per cent.  The result is the best exact value.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
@@ -19,10 +17,10 @@ import numpy as np
 from kvopt.bounds.configurations.smoothing import (
     Grid,
     Smoothed,
+    add_path_shares,
+    fill_path_costs,
     fill_smoothed,
     requests_part,
-    shares_of_lives,
-    sums_along_lives,
 )
 from kvopt.bounds.configurations.states import Knots, States
 from kvopt.kernels.budget import Budget
@@ -105,10 +103,10 @@ class Evaluator:
         """Evaluate prices; where floats cannot hold all sums the point is not finite."""
         states, grid = self.states, self._grid
         padded = np.concatenate((prices, np.zeros_like(prices[:1])))
-        sums_along_lives(states, grid, padded, self._sums)
+        fill_path_costs(states, grid, padded, self._sums)
         hard, smooth = requests_part(states, grid, self._sums, self._starts, self.tau, self._lives)
         gradient = np.zeros_like(padded)
-        shares_of_lives(states, grid, self._lives, gradient)
+        add_path_shares(states, grid, self._lives, gradient)
         worth = self._configurations(prices)
         with np.errstate(invalid="ignore"):  # infinite less infinite: `is_finite` reports it
             return Point(
@@ -133,7 +131,7 @@ class Evaluator:
         return smoothed
 
 
-class Stage(NamedTuple):
+class AscentStage(NamedTuple):
     """How prices of states climb for a while.
 
     Parameters
@@ -170,50 +168,39 @@ Pair = tuple[Floats, Floats, float]
 """A step, the change of the gradient over it, and one over their product."""
 
 
-def climb(evaluate: Evaluator, at: Point) -> Iterator[Point]:
-    """Yield better and better points, until none is found: L-BFGS with a simple line search.
-
-    The first step changes the steepest price by one temperature.
-    """
-    if not at.is_finite:
-        return
-    pairs: list[Pair] = []
-    while True:
-        direction = _direction(at.gradient, pairs, evaluate.tau)
-        there = _searched(evaluate, at, direction)
-        if there is None and not pairs:
-            return
-        if there is None:
-            pairs.clear()
-            continue
-        moved, change = there.prices - at.prices, at.gradient - there.gradient
-        curvature = _dot(moved, change)
-        if curvature > 0.0:
-            pairs.append((moved, change, 1.0 / curvature))
-            del pairs[:-_PAIRS]
-        at = there
-        yield at
-
-
 def climb_stage(
     evaluate: Evaluator,
     prices: Floats,
-    stage: Stage,
+    stage: AscentStage,
     value: int,
     budget: Budget,
 ) -> tuple[Floats, Floats]:
     """Climb until the gain per step is small; return the best prices and the last ones.
 
-    The value of a good schedule sets the scale of a gain.
+    The method is L-BFGS with a simple line search.  Its first step changes the steepest price by
+    one temperature.  The value of a good schedule sets the scale of a gain.
     """
     best = at = evaluate.begin(prices)
-    before = at.smooth
-    for count, there in enumerate(islice(climb(evaluate, at), stage.steps), 1):
-        at = there
+    before, count, pairs = at.smooth, 0, list[Pair]()
+    while count < stage.steps:
+        there = _searched(evaluate, at, _direction(at.gradient, pairs, evaluate.tau))
+        if there is None and not pairs:
+            break
+        if there is None:  # the steepest direction may still gain
+            pairs.clear()
+            continue
+        # Remember the change of the gradient, if the function was concave along the step.
+        moved, change = there.prices - at.prices, at.gradient - there.gradient
+        curvature = _dot(moved, change)
+        if curvature > 0.0:
+            pairs.append((moved, change, 1.0 / curvature))
+            del pairs[:-_PAIRS]
+        at, count = there, count + 1
         if at.hard > best.hard:
             best = at
         if budget.over():
             break
+        # End after a window without enough gain.
         if count % stage.window == 0:
             if at.smooth - before < stage.gain * value:
                 break

@@ -11,6 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from kvopt.kernels.compiled import compiled
+
 Integers = npt.NDArray[Any]
 """Integers of 64 bits; of 16 or 32 in labels, by how late their rounds are."""
 
@@ -89,12 +91,12 @@ NO_LOOKAHEAD = Horizon(0, _NOTHING[:, None], _NOTHING, np.zeros((0, 1, 1), dtype
 """Look-ahead over no rounds: it finds no slack."""
 
 
-class CompletionTable(NamedTuple):
+class CostToGoTable(NamedTuple):
     """Least costs of the rest of a schedule above the bound, by the states that it carries.
 
     Parameters
     ----------
-    signs, ends
+    zobrist, ends
         For each request and completion round its part of a key, and the last time at which it has
         a price; it counts only until then.
     keys, costs
@@ -103,21 +105,31 @@ class CompletionTable(NamedTuple):
         The cost of all other sets.
     """
 
-    signs: Integers
+    zobrist: Integers
     ends: Integers
     keys: Integers
     costs: Integers
     cut: int
 
 
-NO_COMPLETIONS = CompletionTable(
+@compiled
+def place_of_key(key: np.uint64, table: CostToGoTable) -> int:
+    """Return the place of a key in the hash table, or the empty one where it belongs."""
+    last = np.uint64(len(table.keys) - 1)
+    place = np.int64((key ^ (key >> np.uint64(32))) & last)
+    while table.costs[place] >= 0 and table.keys[place] != key:
+        place = (place + 1) & np.int64(last)
+    return int(place)
+
+
+NO_COST_TO_GO = CostToGoTable(
     np.zeros((1, 1), dtype=np.uint64),
     _NOTHING[:, None],
     np.zeros(0, dtype=np.uint64),
     _NOTHING[:0],
     0,
 )
-"""No completion bounds."""
+"""No bounds on the cost to go."""
 
 
 class Round(NamedTuple):
@@ -135,9 +147,9 @@ class Round(NamedTuple):
         Least reduced cost of each request for a start after now.
     prices, largest
         Prices of states at time k + 1, and the largest price of a configuration then.
-    twins
+    predecessors
         As in `kvopt.bounds.configurations.forward_search.ForwardSearch`.
-    horizon, completions
+    horizon, cost_to_go
         Bounds on the costs of the rounds after it.
     """
 
@@ -147,6 +159,6 @@ class Round(NamedTuple):
     later: Integers
     prices: Integers
     largest: int
-    twins: Integers
+    predecessors: Integers
     horizon: Horizon = NO_LOOKAHEAD
-    completions: CompletionTable = NO_COMPLETIONS
+    cost_to_go: CostToGoTable = NO_COST_TO_GO

@@ -13,10 +13,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from kvopt.bounds.configurations.carried_sets import HOLD, LEFT, PRICE, fill_knapsack
 from kvopt.bounds.configurations.evaluation import Evaluation
-from kvopt.bounds.configurations.expand import fill_slacks
+from kvopt.bounds.configurations.expand import slacks_of
 from kvopt.bounds.configurations.labels import NO_LOOKAHEAD, SPOTS, Horizon
-from kvopt.bounds.configurations.requests import HOLD, LEFT, PRICE, fill_worth
 from kvopt.bounds.configurations.states import States
 from kvopt.kernels.compiled import compiled
 from kvopt.problem.arrays import Flags, Integers
@@ -44,13 +44,9 @@ class Lookahead:
     """
 
     def __init__(self, states: States, evaluation: Evaluation, budget: int, horizon: int) -> None:
-        last = len(evaluation.prices) - 1
-        size = last + horizon + 2
-        self._states = states
-        self._prices = np.zeros((size, len(states.holds)), dtype=np.int64)
-        self._prices[: last + 1] = evaluation.prices
-        self._largest = np.zeros(size, dtype=np.int64)
-        self._largest[: last + 1] = evaluation.largest
+        self._states, last = states, len(evaluation.prices) - 1
+        self._prices = np.pad(evaluation.prices, ((0, horizon + 1), (0, 0)))
+        self._largest = np.pad(evaluation.largest, (0, horizon + 1))
         self._gains = np.zeros((last, horizon, len(SPOTS), states.memory + 1), dtype=np.int64)
         _fill_gains(states, evaluation.prices, evaluation.reduced_costs <= budget, self._gains)
 
@@ -58,7 +54,7 @@ class Lookahead:
     def fits(states: States, evaluation: Evaluation, horizon: int) -> bool:
         """Return whether tables for such a horizon are small and quickly computed."""
         times, cells = len(evaluation.prices) * horizon, states.memory + 1
-        work = times * horizon * len(states.outputs) * (states.most + 1) * cells
+        work = times * horizon * len(states.outputs) * (states.together + 1) * cells
         return work <= _MOST_WORK and times * len(SPOTS) * cells <= _MOST_NUMBERS
 
     def after(self, now: int) -> Horizon:
@@ -69,9 +65,7 @@ class Lookahead:
 
     def slacks(self, labels: Integers, now: int) -> Integers:
         """Return the least slack after time now + 1, for labels as layers keep them."""
-        totals = np.zeros(len(labels), dtype=np.int64)
-        fill_slacks(self._states, labels, self.after(now), totals)
-        return totals
+        return slacks_of(self._states, labels, self.after(now))
 
 
 @compiled
@@ -84,8 +78,8 @@ def _fill_gains(states: States, prices: Integers, allowed: Flags, gains: Integer
     last = allowed.shape[1] - 1
     counts = np.empty(len(states.holds), dtype=np.int64)
     young = np.empty((horizon * len(outputs), 3), dtype=np.int64)
-    after = np.empty((len(young) + 1, states.most + 1, memory + 1), dtype=np.int64)
-    before = np.empty((states.most + 1, memory + 1), dtype=np.int64)
+    after = np.empty((len(young) + 1, states.together + 1, memory + 1), dtype=np.int64)
+    before = np.empty((states.together + 1, memory + 1), dtype=np.int64)
     for now in range(len(gains)):
         for j in range(1, min(horizon, last - now - 1) + 1):
             time = now + 1 + j
@@ -98,7 +92,7 @@ def _fill_gains(states: States, prices: Integers, allowed: Flags, gains: Integer
             many = 0
             for state in states.order:
                 if prices[time, state] > 0:
-                    hold, left = states.holds[state], states.lefts[state]
+                    hold, left = states.holds[state], states.remaining[state]
                     for _ in range(min(counts[state], memory // (hold + left))):
                         young[many, PRICE] = prices[time, state]
                         young[many, HOLD], young[many, LEFT] = hold, left
@@ -113,24 +107,24 @@ def _fill_gains_of(young: Integers, before: Integers, after: Integers, gains: In
     States with enough rounds left hold tokens at the spot: the tables before and after them are
     combined there.
     """
-    most, memory = before.shape[0] - 1, before.shape[1] - 1
+    members, memory = before.shape[0] - 1, before.shape[1] - 1
     many = len(young)
     after[many] = 0
-    fill_worth(young, after)
+    fill_knapsack(young, after)
     before[:] = _NEVER
     before[0, 0] = 0
     at = 0
     for spot in range(len(SPOTS) - 1, -1, -1):
         while at < many and young[at, LEFT] >= SPOTS[spot]:
             price, hold, left = young[at, PRICE], young[at, HOLD], young[at, LEFT]
-            for c in range(most - 1, -1, -1):
+            for c in range(members - 1, -1, -1):
                 for held in range(memory - hold - (c + 1) * left + 1):
                     if before[c, held] > _NEVER:
                         into = held + hold
                         before[c + 1, into] = max(before[c + 1, into], before[c, held] + price)
             at += 1
         gains[spot] = 0
-        for c in range(most + 1):
+        for c in range(members + 1):
             for held in range(memory - c * SPOTS[spot] + 1):
                 if before[c, held] > _NEVER:
                     free = held + c * SPOTS[spot]

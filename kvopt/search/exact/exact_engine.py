@@ -15,11 +15,10 @@ import math
 import threading
 from contextlib import suppress
 
-from kvopt.bounds.configurations.bound import rising_bounds
 from kvopt.bounds.configurations.forward_search import MOST_REQUESTS
 from kvopt.bounds.configurations.size import is_quick
 from kvopt.bounds.configurations.tokens import PricedTokens
-from kvopt.bounds.lagrangian import offer_lagrangian_bound
+from kvopt.bounds.lagrangian import lagrangian_bounds
 from kvopt.bounds.lp import QUICK_COLUMNS, offer_lp_bound
 from kvopt.errors import Stopped, TooLarge
 from kvopt.heuristics import improve
@@ -39,6 +38,7 @@ from kvopt.search.exact.forward import (
     Forward,
     label_limit,
 )
+from kvopt.search.stages import states_priced
 
 _CLIMB_BEFORE_SEARCH = 0.5
 """Share of the time:
@@ -118,14 +118,13 @@ def _bound_and_search(search: Search, many: bool) -> None:
     width, labels, forward, optimum = FIRST_WIDTH, _FIRST_LABELS, None, None
     patience = _CLIMB_BEFORE_SEARCH if count <= MOST_REQUESTS else 1.0
     began, searching = wall_time(), 0.0
-    presolve = search.limits.presolve
-    bounds = rising_bounds(search, search.budget, rule_out=presolve, patience=patience)
+    fixes = search.limits.presolve
     try:
-        for rising, evaluation in bounds:
+        for ascent in states_priced(search, search.budget, fixes=fixes, patience=patience):
             if count > MOST_REQUESTS:
                 continue
             # Schedules first: better ones make the exhaustive search shorter.
-            forward = Forward(search, rising, evaluation)
+            forward = Forward(search, ascent, ascent.evaluation)
             forward.search_with_beam(width, _HORIZON if many else 0)
             width = min(_GROWTH * width, WIDTH)
             # Half of the time at most: a better bound makes the next search shorter.
@@ -172,5 +171,6 @@ def _prices(search: Search, budget: Budget) -> PriceProof | None:
         return prices
     with suppress(TooLarge):
         return offer_lp_bound(search, QUICK_COLUMNS)
-    offer_lagrangian_bound(search, budget)
+    for bound in lagrangian_bounds(search.problem, budget, search.limits):
+        search.offer_bound(bound)
     return prices_of(search.proof)

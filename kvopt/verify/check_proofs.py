@@ -7,22 +7,22 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from kvopt.verify.configurations import by_configurations
-from kvopt.verify.prices import by_prices
-from kvopt.verify.problem import Problem, Request
-from kvopt.verify.relaxations import relaxed
+from kvopt.verify.certified_problem import Problem, Request
+from kvopt.verify.check_configurations import by_configurations
+from kvopt.verify.check_prices import by_prices
+from kvopt.verify.check_volume import by_volume
 from kvopt.verify.seconds import by_shares
 from kvopt.verify.shared_rounds import by_shared_rounds
-from kvopt.verify.volume import by_volume
-from kvopt.verify.work import Invalid, Prepared, Work, ascend, paired, refuse, resources_of
+from kvopt.verify.step_budget import Invalid, Prepared, Work, ascend, paired, refuse, resources_of
+from kvopt.verify.wider_problems import relaxed
 
 Proof = dict[str, Any]
 KINDS: dict[str, tuple[str, Callable[[Problem, Proof, Work], Prepared]]] = {
-    "prices": ("prices", by_prices),
-    "volume": ("volume", by_volume),
-    "configurations": ("configurations prices", by_configurations),
-    "search": ("configurations prices", by_configurations),
-    "shares": ("seconds volume", by_shares),
+    "prices": ("check_prices", by_prices),
+    "volume": ("check_volume", by_volume),
+    "configurations": ("check_configurations check_prices", by_configurations),
+    "search": ("check_configurations check_prices", by_configurations),
+    "shares": ("seconds check_volume", by_shares),
     "shared-rounds": ("shared_rounds backlog", by_shared_rounds),
 }
 """For each kind of proof the modules to read, and the function that prepares its evaluation."""
@@ -47,8 +47,8 @@ def modules_of(proof: Proof) -> set[str]:
     """Return the modules that evaluate a proof."""
     names = [KINDS[part["kind"]][0] for part in _alone(proof)]
     if any(part.get("searched", part["kind"] == "search") for part in _alone(proof)):
-        names += ["completions", "jobs", "search"]
-    return {"proofs", *" ".join(names).split()}
+        names += ["carried_costs", "check_search"]
+    return {"check_proofs", *" ".join(names).split()}
 
 
 def value_of_proof(
@@ -70,16 +70,10 @@ def missing(problem: Problem, proof: Proof) -> list[str]:
     used = {
         "tokens": problem.block > 1,
         "shares": bool(problem.paths),
-        "limit": problem.most is not None,
+        "limit": problem.max_active is not None,
         "weights": bool(problem.weights),
     }
     return [name for name, is_used in used.items() if is_used and name not in covered]
-
-
-def _is_of_runs(proof: Proof) -> bool:
-    """Whether a proof does not cover pauses."""
-    is_looking_ahead = proof["kind"] in ("configurations", "search") or proof.get("staircases")
-    return bool(is_looking_ahead or {"slots", "prefixes"} & {*resources_of(proof)})
 
 
 def _value(problem: Problem, proof: Proof, work: Work) -> tuple[int, str]:
@@ -99,7 +93,9 @@ def _value(problem: Problem, proof: Proof, work: Work) -> tuple[int, str]:
     problem = replace(problem, memory=memory)
     parts = [*_parts(problem, proof)] if kind == "split" else [(problem, proof)]
     for part, part_proof in parts:
-        if part.pauses and _is_of_runs(part_proof):
+        looks_ahead = part_proof["kind"] in ("configurations", "search")
+        looks_ahead |= bool(part_proof.get("staircases"))
+        if part.pauses and (looks_ahead or {"slots", "prefixes"} & {*resources_of(part_proof)}):
             raise Invalid(
                 "lower: configurations, searches, slots, prefixes and "
                 "staircases do not cover pauses"

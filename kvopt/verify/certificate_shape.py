@@ -8,7 +8,7 @@ import math
 import os
 from typing import Any
 
-from kvopt.verify.work import Unreadable, Work, quoted
+from kvopt.verify.step_budget import Unreadable, Work, quoted
 
 SCOPES = ("runs", "restarts", "pauses", "chunks", "pauses+chunks", "sharing", "sharing+pauses",
           "sharing+chunks", "sharing+pauses+chunks")  # fmt: skip
@@ -144,9 +144,9 @@ def certificate_of(text: str, work: Work) -> dict[str, Any]:
         raise Unreadable(f"cannot be read: {quoted(str(error))}") from None
     schema, needed = value.get("schema") if type(value) is dict else None, CERTIFICATE["schema"]
     if schema != needed:
-        found = f", not {quoted(schema)}" if type(schema) is str else ""
+        other = f", not {quoted(schema)}" if type(schema) is str else ""
         older = "; one of before is not read any more: certify again" * (schema in _OLDER)
-        raise Unreadable(f"certificate: must have the schema {needed}{found}{older}")
+        raise Unreadable(f"certificate: must have the schema {needed}{other}{older}")
     if misfit := _misfit(value, CERTIFICATE, "certificate"):
         raise Unreadable(misfit)
     certificate: dict[str, Any] = value
@@ -154,9 +154,9 @@ def certificate_of(text: str, work: Work) -> dict[str, Any]:
 
 
 def _no_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    if len(found := dict(pairs)) < len(pairs):
+    if len(members := dict(pairs)) < len(pairs):
         raise Unreadable("an object has a key twice")
-    return found
+    return members
 
 
 def _short_integer(work: Work, text: str) -> int:
@@ -188,14 +188,14 @@ def _misfit(value: Any, shape: Any, where: str) -> str | None:
             return None
         parts = ((entry, shape[0], f"{where} {i}") for i, entry in enumerate(value))
     elif isinstance(shape, dict):
-        known = {name.rstrip("?"): inner for name, inner in shape.items()}
+        shapes = {name.rstrip("?"): inner for name, inner in shape.items()}
         needed = {name for name in shape if name[-1] != "?"}
-        if type(value) is not dict or not needed <= value.keys() <= known.keys():
-            unknown = {*value} - {*known} if type(value) is dict else set()
+        if type(value) is not dict or not needed <= value.keys() <= shapes.keys():
+            unknown = {*value} - {*shapes} if type(value) is dict else set()
             if left := sorted(unknown & {*_LEFT}):
                 return f"{where}: has the field {left[0]}: {_LEFT[left[0]]}"
             return f"{where}: must be an object with the fields {' '.join(shape)}"
-        parts = ((entry, known[name], f"{where}, {name}") for name, entry in value.items())
+        parts = ((entry, shapes[name], f"{where}, {name}") for name, entry in value.items())
     else:
         return None if value == shape else f"{where}: must be {shape}"
     return next(filter(None, (_misfit(*part) for part in parts)), None)

@@ -51,7 +51,8 @@ def ratio_to_optimum(run: PolicyRun, **options: Unpack[LimitOptions]) -> Ratio:
     if not run.is_complete:
         return Ratio(None, None)
     problem = Problem(run.instance, run.clock, run.scope)
-    if _is_tiny(problem):
+    is_plain = not (problem.in_seconds or problem.in_blocks or problem.is_fleet)
+    if is_plain and len(run.instance) <= MAX_REQUESTS and not run.instance.extras:
         optimum = tiny_optimum(problem, below=run.objective + 1)
         assert optimum is not None, "no run is below the optimum"
         ratio = exact_ratio(run.objective, optimum)
@@ -60,11 +61,3 @@ def ratio_to_optimum(run: PolicyRun, **options: Unpack[LimitOptions]) -> Ratio:
     sides = certificate.optimum_of(run)
     upper, lower = (None, None) if sides is None else sides.ends
     return Ratio(exact_ratio(run.objective, upper), exact_ratio(run.objective, lower))
-
-
-def _is_tiny(problem: Problem) -> bool:
-    return (
-        len(problem.instance) <= MAX_REQUESTS
-        and not problem.instance.extras
-        and not (problem.in_seconds or problem.in_blocks or problem.is_fleet)
-    )

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 
-from kvopt.verify.problem import Clock, Problem
-from kvopt.verify.work import Invalid, Work, refuse
+from kvopt.verify.certified_problem import Clock, Problem
+from kvopt.verify.step_budget import Invalid, Work, refuse
 
 
 def check_eager(problem: Problem, value: int, work: Work) -> str:
@@ -35,8 +35,8 @@ def check_eager(problem: Problem, value: int, work: Work) -> str:
             total -= weights[i] * arrival
         # Rounds in a row: up to the first that begins with an arrival, or to a completion.
         first = clock.line(active + prompts) + clock.prompt * prompts + clock.kv * (held + active)
-        most, wanted = min(due) - number, requests[waiting[-1]].arrival - now if waiting else None
-        rounds = 1 if wanted is not None and first >= wanted else most
+        last, wanted = min(due) - number, requests[waiting[-1]].arrival - now if waiting else None
+        rounds = 1 if wanted is not None and first >= wanted else last
         low = 1
         while wanted is not None and low < rounds:  # the least that last as long as wanted
             middle = (low + rounds) // 2
@@ -48,7 +48,7 @@ def check_eager(problem: Problem, value: int, work: Work) -> str:
         number, held = number + rounds, held + rounds * active
         rest = sum(many * (-(before + number) % block) for before, many in taken.items())
         work.spend(100 + (block > 1) * len(taken))
-        is_limited = problem.most is not None and active > problem.most
+        is_limited = problem.max_active is not None and active > problem.max_active
         if is_limited or (held + rest) // block > problem.memory // block:
             raise Invalid(f"eager: {active:,} requests are there at round {number:,}, too many")
         for i in due.pop(number, ()):

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from heapq import heappop, heappush
 from typing import Any
 
-from kvopt.verify.problem import Problem, Request
-from kvopt.verify.work import Prepared, Work, paired, refuse
+from kvopt.verify.certified_problem import Problem, Request
+from kvopt.verify.step_budget import Prepared, Work, paired, refuse
 
 
 def by_volume(problem: Problem, proof: dict[str, Any], _: Work) -> Prepared:
@@ -26,18 +26,17 @@ def by_volume(problem: Problem, proof: dict[str, Any], _: Work) -> Prepared:
 
     def value() -> int:
         volumes = [r.prompt * r.output + r.output * (r.output + 1) // 2 for r in requests]
-        soonest = sorted(request.arrival + request.output for request in requests)
-        ranks = list(map(max, soonest, _fluid(requests, volumes, problem.used * memory)))
-        if problem.most is not None:
-            slots = problem.used * problem.most
-            needed = [request.output for request in requests]
-            ranks = list(map(max, ranks, _fluid(requests, needed, slots)))
+        resources = [(volumes, memory)]
+        if problem.max_active is not None:
+            resources.append(([request.output for request in requests], problem.max_active))
         for thresholds in staircases:
             is_formed = sorted(thresholds) == thresholds and min(thresholds, default=0) > 0
             refuse(not is_formed, "lower: thresholds of a staircase ascend, from 1 on")
-            needed = [_passed(memory, thresholds, request) for request in requests]
-            rate = problem.used * len(thresholds)
-            ranks = list(map(max, ranks, _fluid(requests, needed, rate)))
+            passed = [_passed(memory, thresholds, request) for request in requests]
+            resources.append((passed, len(thresholds)))
+        ranks = sorted(request.arrival + request.output for request in requests)
+        for needed, rate in resources:
+            ranks = list(map(max, ranks, _fluid(requests, needed, problem.used * rate)))
         return sum(ranks) - sum(request.arrival for request in requests)
 
     return steps, lambda: (value(), "volume")

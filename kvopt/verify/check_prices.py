@@ -11,8 +11,8 @@ from itertools import accumulate, chain, count, repeat
 from operator import add, mul, sub
 from typing import Any
 
-from kvopt.verify.problem import Problem, held_together
-from kvopt.verify.work import (
+from kvopt.verify.certified_problem import Problem, held_together
+from kvopt.verify.step_budget import (
     Invalid,
     Prepared,
     Work,
@@ -108,8 +108,8 @@ def by_prices(problem: Problem, proof: dict[str, Any], work: Work) -> Prepared:
         steps += (500 + 60 * length) * sum(1 + resource["capacity"] for resource in slots)
 
     def value() -> int:
-        memory, private, most = held_together(problem)
-        levels = levels_of(problem, prefixes, most)
+        memory, private, together = held_together(problem)
+        levels = levels_of(problem, prefixes, together)
         (tokens,), unit = _lines(resources, "tokens", first, end), prefixes["denominator"]
         scale: int = unit * proof["denominator"]  # prices count in 1 / (D unit)
         counts = [resource["capacity"] for resource in slots]
@@ -127,10 +127,10 @@ def by_prices(problem: Problem, proof: dict[str, Any], work: Work) -> Prepared:
                 if of_kind == weight:
                     work.spend(4 * len(costs.prices) * bool(level))
                     shares = _shares(prefixes["times"], level, first, tokens, len(costs.prices))
-                    least = costs.least(arrival - first, prompt, output, shares)
+                    lowest = costs.lowest(arrival - first, prompt, output, shares)
                     if problem.pauses:
-                        least = costs.paused(arrival - first, prompt, output, least)
-                    total += times * least
+                        lowest = costs.paused(arrival - first, prompt, output, lowest)
+                    total += times * lowest
         return -(-total // scale)
 
     *others, final = dict.fromkeys(resources_of(proof))
@@ -173,7 +173,7 @@ def _stairs(memory: int, lines: Iterable[tuple[int, list[int]]]) -> list[tuple[i
 
 
 def levels_of(
-    problem: Problem, prefixes: dict[str, Any], most: dict[int, int]
+    problem: Problem, prefixes: dict[str, Any], together: dict[int, int]
 ) -> list[tuple[int, ...]]:
     """Return the tokens of nodes that each request pays for in each interval, times the unit."""
     rows, users, levels = iter(prefixes["numerators"]), defaultdict(list), []
@@ -181,7 +181,7 @@ def levels_of(
     for request, path in paired(problem.requests, problem.paths or [()] * len(problem.requests)):
         level = [0] * len(ends)
         for v in path:
-            if v in most:
+            if v in together:
                 row = next(rows, None)
                 if row is None:
                     raise Invalid("lower: has not a share of each node for each of its users")
@@ -193,7 +193,7 @@ def levels_of(
     refuse([*rows], "lower: has not a share of each node for each of its users")
     for v, shares in users.items():
         for interval in zip(*shares):
-            if sum(sorted(interval)[-most[v] :]) > prefixes["denominator"]:
+            if sum(sorted(interval)[-together[v] :]) > prefixes["denominator"]:
                 raise Invalid("lower: shares of users that can be active together pass 1")
     return levels
 
@@ -306,7 +306,7 @@ class Costs(Sums):
         rough = list(map(sub, sums, count(mean, mean)))
         return slope, min(rest), mean, max(0, max(rough)) - min(0, min(rough))
 
-    def least(
+    def lowest(
         self, arrival: int, prompt: int, output: int, shares: Sequence[tuple[int, list[int]]] = ()
     ) -> int:
         """Return the least cost of a request over all its starts, its output left out.
@@ -359,8 +359,8 @@ class Costs(Sums):
         steps = [(0, self.reached[first - 1])] if first else []
         return steps + [(tokens - prompt - 1, sums) for tokens, sums in later]
 
-    def paused(self, arrival: int, prompt: int, output: int, most: int) -> int:
-        """Return the least cost if the request may pause; ``most`` is that without pauses, U.
+    def paused(self, arrival: int, prompt: int, output: int, of_run: int) -> int:
+        """Return the least cost if the request may pause; ``of_run`` is that without pauses, U.
 
         Token j costs ``p_t B ceil((s + j) / B)``, at ascending times t; both are without the output
         and times D.  A completion more than U / D after the arrival costs more than U.  After the
@@ -378,22 +378,22 @@ class Costs(Sums):
         """
         place = bisect_right(self.rises, arrival)
         rise = self.rises[place] - arrival if place < len(self.rises) else math.inf
-        last = min(most // self.scale, max(0, self.last - arrival)) + output
+        last = min(of_run // self.scale, max(0, self.last - arrival)) + output
         if rise >= last:
-            return most
+            return of_run
         prices = self.prices[arrival : arrival + last]
         prices += [0] * (last - len(prices))
         falling = Sums(self.scale, [*accumulate(prices, min)])
         costs = enumerate(falling.of_starts(0, last - output + 1, 0, prompt, output))
-        end = max((output + c for c, cost in costs if cost < most), default=0)
+        end = max((output + c for c, cost in costs if cost < of_run), default=0)
         slack = end - output + 1
         self.work.spend(10 * last + 5 * output * max(0, slack) * (rise < end))
         if rise >= end:
-            return most
+            return of_run
         paid_so_far = [0] * slack
         for j in range(output):
             tokens = -(-(prompt + j + 1) // self.block) * self.block
             paid = map(mul, prices[j : j + slack], repeat(tokens))
             paid_so_far = list(map(add, accumulate(paid_so_far, min), paid))
         best: int = min(map(add, paid_so_far, count(0, self.scale)))
-        return min(best, most)
+        return min(best, of_run)

@@ -13,7 +13,7 @@ from itertools import chain
 from operator import mul
 from typing import Any, NamedTuple
 
-from kvopt.verify.work import Invalid, paired, refuse
+from kvopt.verify.step_budget import Invalid, paired, refuse
 
 LARGEST_FIELD = 2**53 - 1
 """Limit of numbers of an instance: every JSON reader keeps them exactly."""
@@ -48,7 +48,7 @@ class Problem:
     """Whether requests may pause, and prompts be processed in pieces."""
     weights: tuple[int, ...] = ()
     """Weight of the latency of each request; empty if each counts once."""
-    most: int | None = None
+    max_active: int | None = None
     """Limit of the requests that are active together on a worker."""
     nodes: tuple[int, ...] = ()
     paths: tuple[tuple[int, ...], ...] = ()
@@ -63,7 +63,7 @@ class Problem:
     @property
     def is_restricted(self) -> bool:
         """Whether it has fields beyond the problem of the papers."""
-        return bool(self.weights or self.most or self.paths)
+        return bool(self.weights or self.max_active or self.paths)
 
     @property
     def used(self) -> int:
@@ -122,14 +122,14 @@ def problem_of(certificate: dict[str, Any]) -> Problem:
     return replace(problem.arriving(_arrivals(instance)), clock=clock)
 
 
-def _in_range(least: int, numbers: Iterable[int]) -> bool:
-    return all(least <= number <= LARGEST_FIELD for number in numbers)
+def _in_range(minimum: int, numbers: Iterable[int]) -> bool:
+    return all(minimum <= number <= LARGEST_FIELD for number in numbers)
 
 
 def _restricted(problem: Problem, instance: dict[str, Any]) -> Problem:
     """Return a problem with its weights, its limit of active requests and prefixes."""
-    rows, most = instance["requests"], instance.get("max_active")
-    if most is not None and not _in_range(1, [most]):
+    rows, max_active = instance["requests"], instance.get("max_active")
+    if max_active is not None and not _in_range(1, [max_active]):
         raise Invalid("instance: max_active must be in 1 .. 2^53 - 1")
     weights = tuple(row.get("weight", 1) for row in rows)
     refuse(not _in_range(1, weights), "instance: a weight is too small or too large")
@@ -137,7 +137,7 @@ def _restricted(problem: Problem, instance: dict[str, Any]) -> Problem:
     return replace(
         problem,
         weights=weights if max(weights, default=1) > 1 else (),
-        most=most,
+        max_active=max_active,
         nodes=nodes,
         paths=paths,
         unit=instance.get("block_tokens", 1),
@@ -164,11 +164,11 @@ def _shared(
         for last, block in zip([None, *prefix], prefix):
             if before.setdefault(block, last) != last:
                 raise Invalid("instance: a block of a prefix follows two others")
-    uses, least = Counter(chain.from_iterable(prefixes)), min(2, len(prefixes))
+    uses, fewest = Counter(chain.from_iterable(prefixes)), min(2, len(prefixes))
     place: dict[int | str | None, int] = {}
     nodes, paths = list[int](), []
     for prefix in prefixes:
-        shared = [block for block in prefix if uses[block] >= least]
+        shared = [block for block in prefix if uses[block] >= fewest]
         for block in shared:
             last = before[block]
             if block not in place:
@@ -221,15 +221,15 @@ def held_together(problem: Problem) -> tuple[int, list[int], dict[int, int]]:
             if v not in everywhere:
                 to_node += problem.nodes[v]
                 users[v, to_node].append(private[-1] + 1)
-    most = dict[int, int]()
+    together = dict[int, int]()
     for (v, held), tokens in users.items():
         fit = 0
         for more in sorted(tokens):
             held += more
             fit += held <= memory
-        limit = len(tokens) if problem.chunks else min(fit, problem.most or fit)
-        most[v] = max(1, limit)
-    return memory, private, most
+        limit = len(tokens) if problem.chunks else min(fit, problem.max_active or fit)
+        together[v] = max(1, limit)
+    return memory, private, together
 
 
 def hash_of(instance: dict[str, Any]) -> str:

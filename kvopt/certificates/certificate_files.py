@@ -31,8 +31,8 @@ from kvopt.problem.slo import Slo
 from kvopt.timetable.runs import Outcome, PolicyRun
 from kvopt.timetable.schedule import Schedule
 from kvopt.timetable.work import Chunks, Lost
-from kvopt.verify.reading import LARGEST_FILE
-from kvopt.verify.work import MOST_STATED
+from kvopt.verify.certificate_shape import LARGEST_FILE
+from kvopt.verify.step_budget import MOST_STATED
 
 SCHEMA = "kvopt.certificate/4"
 
@@ -47,9 +47,9 @@ def write_certificate(certificate: Certificate, path: str | Path) -> None:
     TooLarge
         If ``kvopt verify`` would refuse a file of this size.
     """
-    text, most = certificate_text(certificate), LARGEST_FILE
-    if len(text.encode()) > most:
-        raise TooLarge(f"{path}: the certificate would have more than {most:,} bytes")
+    text, limit = certificate_text(certificate), LARGEST_FILE
+    if len(text.encode()) > limit:
+        raise TooLarge(f"{path}: the certificate would have more than {limit:,} bytes")
     write_atomically(path, text)
 
 
@@ -75,8 +75,15 @@ def certificate_text(certificate: Certificate) -> str:
     if certificate.eager is not None:
         members["eager"] = certificate.eager
     if (in_time := certificate.in_time) is not None:
-        best = in_time.best and {"attained": in_time.best_attained, **run_to_json(in_time.best)}
-        members["slo"] = {**_slo_to_json(in_time), "best": best}
+        members["slo"] = {
+            "limits": in_time.slo.limits,
+            "ceiling": in_time.ceiling,
+            **_steps_to_json(in_time.relaxations),
+            "proof": to_builtins(in_time.proof),
+            "attained": in_time.attained,
+            "best": in_time.best
+            and {"attained": in_time.best_attained, **run_to_json(in_time.best)},
+        }
     if certificate.machine_time is not None:
         members["machine_time"] = to_builtins(certificate.machine_time)
     members["budget"] = MOST_STATED  # a check that needs less asks for less
@@ -125,15 +132,21 @@ def _certificate(value: Json) -> Certificate:
     sides = [
         _optimum(side, instance, clock, provenance) for side in (*value.get("narrower", ()), value)
     ]
-    in_time, claim = None, value.get("slo")
-    if claim is not None:
-        named = {"policy": "best in time", "outcome": "completed"}
-        run = (
-            None
-            if claim["best"] is None
-            else run_from_json({**named, **claim["best"]}, instance, clock)
+    in_time = None
+    if (claim := value.get("slo")) is not None:
+        named, best, proof = {"policy": "best in time"}, claim["best"], claim["proof"]
+        in_time = InTime(
+            slo=Slo(**claim["limits"]),
+            count=len(instance),
+            ceiling=claim["ceiling"],
+            proof=convert(proof, SharedRoundsProof)
+            if "kind" in proof
+            else convert(proof, SloPrices),
+            sure_misses=None,
+            best=best and run_from_json({**named, **best}, instance, clock),
+            attained=tuple(claim["attained"]),
+            relaxations=tuple(claim.get("relaxations", ())),
         )
-        in_time = _in_time(claim, run, len(instance))
     return Certificate(
         instance=instance,
         upper=sides[-1].upper,
@@ -164,13 +177,13 @@ def _sides_to_json(optimum: Optimum) -> Json:
     return {
         "scope": optimum.scope,
         "upper": upper and run_to_json(upper),
-        "lower": lower and _bound_to_json(lower),
+        "lower": lower
+        and {
+            "value": lower.value,
+            **_steps_to_json(lower.relaxations),
+            "proof": to_builtins(lower.proof),
+        },
     }
-
-
-def _bound_to_json(bound: CheckedBound) -> Json:
-    steps = _steps_to_json(bound.relaxations)
-    return {"value": bound.value, **steps, "proof": proof_to_json(bound.proof)}
 
 
 def _steps_to_json(names: Sequence[str]) -> Json:
@@ -182,13 +195,12 @@ def _optimum(value: Json, instance: Instance, clock: Clock, provenance: Json) ->
     claim, bound = value["upper"], value["lower"]
     if claim is not None:
         name = str(provenance.get("found_by") or "best run")
-        claimed = {"policy": name, "outcome": "completed", **claim}
-        run = run_from_json(claimed, instance, clock)
+        run = run_from_json({"policy": name, **claim}, instance, clock)
         upper = run.schedule if clock.is_even else run
     lower = None
     if bound is not None:
         method = str(provenance.get("bounded_by") or bound["proof"]["kind"])
-        proof, steps = proof_from_json(bound["proof"]), tuple(bound.get("relaxations", ()))
+        proof, steps = convert(bound["proof"], Proof), tuple(bound.get("relaxations", ()))
         lower = CheckedBound(bound["value"], method, proof, steps)
     return Optimum(Scope.parse(value["scope"]), upper, lower)
 
@@ -246,55 +258,6 @@ def run_from_json(claim: Json, instance: Instance, clock: Clock) -> PolicyRun:
         resumed=resumed,
         policy=policy,
     )
-
-
-# ---- service levels ---------------------------------------------------------------------
-
-
-def _slo_to_json(in_time: InTime) -> dict[str, Any]:
-    """Return the object of a certificate file, without the best run."""
-    return {
-        "limits": in_time.slo.limits,
-        "ceiling": in_time.ceiling,
-        **_steps_to_json(in_time.relaxations),
-        "proof": to_builtins(in_time.proof),
-        "attained": in_time.attained,
-    }
-
-
-def _prices(value: dict[str, Any]) -> SloPrices | SharedRoundsProof:
-    """Return the prices of a ceiling."""
-    if "kind" in value:
-        return convert(value, SharedRoundsProof)
-    return convert(value, SloPrices)
-
-
-def _in_time(value: dict[str, Any], best: PolicyRun | None, count: int) -> InTime:
-    """Return the service level of the result of `_slo_to_json`."""
-    return InTime(
-        slo=Slo(**value["limits"]),
-        count=count,
-        ceiling=value["ceiling"],
-        proof=_prices(value["proof"]),
-        sure_misses=None,
-        best=best,
-        attained=tuple(value["attained"]),
-        relaxations=tuple(value.get("relaxations", ())),
-    )
-
-
-# ---- proofs -----------------------------------------------------------------------------
-
-
-def proof_to_json(proof: Proof) -> Json:
-    """Return the JSON object of a proof."""
-    members: Json = to_builtins(proof)
-    return members
-
-
-def proof_from_json(members: Json) -> Any:
-    """Return the proof of a JSON object."""
-    return convert(members, Proof)
 
 
 # ---- the instance -----------------------------------------------------------------------

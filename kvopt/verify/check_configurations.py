@@ -10,10 +10,10 @@ from itertools import accumulate, repeat
 from operator import add
 from typing import Any
 
-from kvopt.verify.prices import Sums, check_prices, reach
-from kvopt.verify.problem import Problem
-from kvopt.verify.search import Search
-from kvopt.verify.work import Invalid, Prepared, Work, ascend, paired, pairwise, refuse
+from kvopt.verify.certified_problem import Problem
+from kvopt.verify.check_prices import Sums, check_prices, reach
+from kvopt.verify.check_search import Search
+from kvopt.verify.step_budget import Invalid, Prepared, Work, ascend, paired, pairwise, refuse
 
 # A request with h tokens now and r rounds to go is in the *state* (h, r); h + r, its peak, never
 # changes.  At time t a state costs F_t(h, r) >= 0, and R_t is at least the sum of the costs of all
@@ -101,14 +101,14 @@ class Stage(ABC):
     """Prices over a denominator of the states of requests, F, and R of each time.
 
     Times count from the first arrival.  Until then nothing can be active, so R is 0.  ``last`` is
-    the last time with a price, or 0; ``most`` are R up to it; ``total`` is L.
+    the last time with a price, or 0; ``largest`` are R up to it; ``total`` is L.
     """
 
     def __init__(self, problem: Problem, scale: int, work: Work) -> None:
         self.memory, self.used, self.scale, self.work = problem.memory, problem.used, scale, work
         self.offset = min((request.arrival for request in problem.requests), default=0)
         self.requests = [r._replace(arrival=r.arrival - self.offset) for r in problem.requests]
-        self.last, self.total, self.most = 0, 0, list[int]()
+        self.last, self.total, self.largest = 0, 0, list[int]()
 
     @abstractmethod
     def price(self, time: int, peak: int, r: int) -> int:
@@ -120,10 +120,10 @@ class Stage(ABC):
 
     def evaluate(self, starts: Sequence[Sequence[int]]) -> list[list[int]]:
         """Set R and L, and return the reduced costs of starts."""
-        costs, self.most[0] = self.costs(starts), 0
-        least = list(map(min, costs))
-        self.total = sum(least) - sum(self.most)
-        return [[cost - low for cost in row] for row, low in paired(costs, least)]
+        costs, self.largest[0] = self.costs(starts), 0
+        lowest = list(map(min, costs))
+        self.total = sum(lowest) - sum(self.largest)
+        return [[cost - low for cost in row] for row, low in paired(costs, lowest)]
 
 
 class TokenStage(Stage):
@@ -135,7 +135,10 @@ class TokenStage(Stage):
         early = self.offset - tokens["first"]
         line = tokens["numerators"][max(0, early) :]
         self.prices = [*repeat(0, max(0, -early) * bool(line)), *line] or [0]
-        self.last, self.most = len(self.prices) - 1, [self.memory * price for price in self.prices]
+        self.last, self.largest = (
+            len(self.prices) - 1,
+            [self.memory * price for price in self.prices],
+        )
 
     def price(self, time: int, peak: int, r: int) -> int:
         """Return the price of a state at a time up to the last."""
@@ -168,8 +171,8 @@ class StateStage(Stage):
         self.rows: list[list[int]] = stage["numerators"]
         self.keep = keep
         peaks, times = stage["peaks"], stage["times"]
-        least = min([self.scale, *times]) if times else 0
-        refuse(least < 1, "lower: needs a denominator and times of at least 1")
+        first = min([self.scale, *times]) if times else 0
+        refuse(first < 1, "lower: needs a denominator and times of at least 1")
         refuse(not ascend(times), "lower: times must ascend")
         is_formed = all(len(pair) == 2 and pair[1] >= 0 for pair in peaks)
         refuse(not is_formed, "lower: peaks must be pairs [peak, rounds]")
@@ -221,10 +224,10 @@ class StateStage(Stage):
         states.sort(reverse=True)
         heaviest = []
         for x, row in enumerate(self.rows):
-            priced = [(r, h, row[i], most[x]) for r, h, i, most in states if row[i] and most[x]]
+            priced = [(r, h, row[i], many[x]) for r, h, i, many in states if row[i] and many[x]]
             heaviest.append(self.used * _heaviest(self.memory, priced, self.work))
         # Rounded down as well: the cost of states is an integer, at most the interpolation.
-        self.most = _filled(self.times, heaviest)
+        self.largest = _filled(self.times, heaviest)
         return costs
 
     def _along(

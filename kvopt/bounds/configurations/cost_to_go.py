@@ -1,4 +1,4 @@
-"""Completion bounds: least costs of the rest of a schedule, by the states it carries.
+"""The cost to go: least costs of the rest of a schedule, by the states that it carries.
 
 A dynamic program goes backwards in time.  Each set of states that is carried from one time to the
 next gets the least cost of a continuation, in reduced costs and slacks.  The relaxation forgets
@@ -14,25 +14,26 @@ from __future__ import annotations
 
 import numpy as np
 
-from kvopt.bounds.configurations.carried import Sets, extend, go_through, table_of
-from kvopt.bounds.configurations.evaluation import Evaluation
-from kvopt.bounds.configurations.labels import NO_COMPLETIONS, CompletionTable, Integers
-from kvopt.bounds.configurations.requests import (
+from kvopt.bounds.configurations.carried_sets import (
     END,
     PRICE,
     Requests,
-    fill_begins,
-    fill_ends,
-    fill_shown,
-    fill_worth,
+    Sets,
+    add_configurations,
+    extend,
+    fill_knapsack,
+    fill_possible_states,
+    fill_table,
 )
+from kvopt.bounds.configurations.evaluation import Evaluation
+from kvopt.bounds.configurations.labels import NO_COST_TO_GO, CostToGoTable, Integers
 from kvopt.bounds.configurations.states import States
 from kvopt.errors import Stopped
 from kvopt.kernels.budget import Budget
 
 _ROOM = 3
 """Slots of the hash table, as a multiple of the most sets that are kept at a time."""
-_MORE_SHOWN = 5
+_MORE_POSSIBLE = 5
 """Largest number of sets within the slack of one time, as a factor of the same."""
 _NARROWER, _WIDER = 0.75, 1.05
 """Factors of the window if sets are too many, and if more would fit."""
@@ -42,8 +43,8 @@ _PART = 20_000
 """Sets that are extended between two checks of the stop flag."""
 
 
-class Completions:
-    """Completion bounds at all times, for searches by one evaluation.
+class CostToGo:
+    """Bounds on the cost to go at all times, for searches by one evaluation.
 
     They are those of Claim 3.13 in docs/theory.
 
@@ -65,93 +66,62 @@ class Completions:
         self.rise = 0
         self._budget, self._last = budget, len(evaluation.prices) - 1
         self._kept: dict[int, tuple[Integers, Integers, int]] = {}
-        self._most_sets = 0
-        firsts, kinds, copies = np.unique(states.firsts, return_inverse=True, return_counts=True)
-        self._kinds = kinds
-        longest = np.zeros(len(firsts), dtype=np.int64)
-        np.maximum.at(longest, kinds, states.outputs)
-        size = (len(firsts), self._last + int(longest.max()) + 1)
-        ends = np.zeros(size, dtype=np.int64)
-        fill_ends(longest, firsts, evaluation.prices, ends)
-        signs = np.random.default_rng(0).integers(1, 2**63, size, dtype=np.uint64)
-        by_kind = np.argsort(kinds, kind="stable")
-        self._requests = Requests(
-            states.arrivals[by_kind],
-            states.outputs[by_kind],
-            kinds[by_kind],
-            evaluation.reduced_costs[by_kind],
-            states.holds[firsts],
-            copies,
-            firsts,
-            states.memory,
-            states.most,
-            evaluation.prices,
-            evaluation.largest,
-            np.empty(size, dtype=np.int64),
-            ends,
-            signs,
-            np.empty((len(firsts), int(longest.max())), dtype=np.int64),
-            np.empty((states.most + 1, 4), dtype=np.int64),
-        )
-        fill_begins(self._requests, budget)
+        self._max_sets = 0
+        self._requests = Requests.of(states, evaluation, budget)
+        self._kinds = np.unique(states.firsts, return_inverse=True)[1]
 
     @staticmethod
     def fits(states: States) -> bool:
         """Return whether one worker serves and tables for one time are small."""
-        cells = int(states.outputs.sum()) * (states.most + 1) * (states.memory + 1)
+        cells = int(states.outputs.sum()) * (states.together + 1) * (states.memory + 1)
         return states.workers == 1 and cells <= _MOST_CELLS
 
-    def fill(self, most_sets: int, window: int, limit: Budget) -> None:
-        """Go backwards through all times.
+    def fill(self, max_sets: int, window: int, limit: Budget) -> None:
+        """Go backwards through all times; `Stopped` leaves earlier tables valid.
 
         Parameters
         ----------
-        most_sets
-            The most sets to keep at each time.
+        max_sets
+            Limit of the sets to keep at each time.
         window
             Sets are kept that cost less than so much more than the cheapest.
         limit
             When to stop.
-
-        Raises
-        ------
-        Stopped
-            If it was asked to stop; earlier tables remain valid.
         """
-        sets, others = (Sets.of(_ROOM * most_sets, self._requests.most) for _ in range(2))
+        sets, others = (Sets.of(_ROOM * max_sets, self._requests.together) for _ in range(2))
         kept: dict[int, tuple[Integers, Integers, int]] = {}
         # After the last time the rest of every set costs nothing.
-        cut, least, narrowed = 0, 0, float(window)
+        cut, lowest, narrowed = 0, 0, float(window)
         for now in range(self._last, 0, -1):
-            below = min(least + int(narrowed), self._budget + 1)
-            below = self._go_back(now, sets, cut, least, below, others, most_sets, limit)
-            if others.number > most_sets:
-                below = others.drop_dearest(most_sets)
-            narrowed = float(max(below - least, 1))
-            if 2 * others.number < most_sets:
+            below = min(lowest + int(narrowed), self._budget + 1)
+            below = self._go_back(now, sets, cut, lowest, below, others, max_sets, limit)
+            if others.number > max_sets:
+                below = others.drop_dearest(max_sets)
+            narrowed = float(max(below - lowest, 1))
+            if 2 * others.number < max_sets:
                 narrowed = min(_WIDER * narrowed, float(window))
             sets, others, cut = others, sets, below
             costs = sets.costs[: sets.number]
-            least = int(costs.min(initial=cut))
+            lowest = int(costs.min(initial=cut))
             kept[now - 1] = sets.keys[: sets.number].copy(), costs.copy(), cut
-        self._kept, self._most_sets = kept, most_sets
-        self.rise = max(self.rise, least)
+        self._kept, self._max_sets = kept, max_sets
+        self.rise = max(self.rise, lowest)
 
     def _go_back(
         self,
         now: int,
         sets: Sets,
         cut: int,
-        least: int,
+        lowest: int,
         below: int,
         into: Sets,
-        most_sets: int,
+        max_sets: int,
         limit: Budget,
     ) -> int:
         """Compute the carried sets of a time below a cost limit; return the limit used."""
-        shown = np.empty((self._requests.outputs.sum(), END + 1), dtype=np.int64)
-        shown = shown[: fill_shown(self._requests, now, self._budget, shown)]
-        ending = shown[shown[:, END] == now]
+        possible = np.empty((self._requests.outputs.sum(), END + 1), dtype=np.int64)
+        possible = possible[: fill_possible_states(self._requests, now, self._budget, possible)]
+        ending = possible[possible[:, END] == now]
         ending = ending[np.argsort(-ending[:, PRICE], kind="stable")]
         worth = None
         while True:
@@ -159,11 +129,17 @@ class Completions:
             # All sets that are not kept cost the cut, and the slack of this time.
             if below > cut:
                 if worth is None:
-                    size = (len(shown) + 1, self._requests.most + 1, self._requests.memory + 1)
+                    size = (
+                        len(possible) + 1,
+                        self._requests.together + 1,
+                        self._requests.memory + 1,
+                    )
                     worth = np.zeros(size, dtype=np.int64)
-                    fill_worth(shown, worth)
-                most = _MORE_SHOWN * most_sets
-                if not go_through(self._requests, now, shown, worth, cut, below, into, most):
+                    fill_knapsack(possible, worth)
+                allowed = _MORE_POSSIBLE * max_sets
+                if not add_configurations(
+                    self._requests, now, possible, worth, cut, below, into, allowed
+                ):
                     below = cut + (below - cut) // 4
                     continue
             for begin in range(0, max(1, sets.number), _PART):
@@ -171,7 +147,7 @@ class Completions:
                     raise Stopped
                 part = (begin, min(begin + _PART, sets.number))
                 if not extend(self._requests, now, sets, part, ending, below, into):
-                    below = least + int(_NARROWER * (below - least))
+                    below = lowest + int(_NARROWER * (below - lowest))
                     break
             else:
                 return below
@@ -188,12 +164,19 @@ class Completions:
     def sets_within(self, memory: int) -> int:
         """Return about how many sets fit into so many bytes, with as many times as now."""
         kept = sum(keys.nbytes + costs.nbytes for keys, costs, _ in self._kept.values())
-        a_set = 2 * _ROOM * (4 * (self._requests.most + 1) + 24) + kept // max(1, self._most_sets)
+        a_set = 2 * _ROOM * (4 * (self._requests.together + 1) + 24) + kept // max(
+            1, self._max_sets
+        )
         return memory // a_set
 
-    def after(self, now: int) -> CompletionTable:
-        """Return the completion data for labels that have decided the starts of a round."""
+    def after(self, now: int) -> CostToGoTable:
+        """Return the costs to go of labels that have decided the starts of a round."""
         if now + 1 not in self._kept:
-            return NO_COMPLETIONS
-        signs, ends = self._requests.signs[self._kinds], self._requests.ends[self._kinds]
-        return table_of(signs, ends, *self._kept[now + 1])
+            return NO_COST_TO_GO
+        keys, costs, cut = self._kept[now + 1]
+        size = 1 << (2 * len(keys) + 1).bit_length()
+        zobrist, ends = self._requests.zobrist[self._kinds], self._requests.ends[self._kinds]
+        empty = np.zeros(size, dtype=np.uint64), np.full(size, -1, dtype=np.int64)
+        table = CostToGoTable(zobrist, ends, *empty, cut)
+        fill_table(keys, costs, table)
+        return table

@@ -1,4 +1,4 @@
-"""Completion bounds: least costs of the rest of a schedule, by the requests carried past a time."""
+"""Cost-to-go bounds: least costs of the rest of a schedule, by the requests carried past a time."""
 
 from __future__ import annotations
 
@@ -6,11 +6,10 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from kvopt.verify.jobs import shared
-from kvopt.verify.work import Work, paired
+from kvopt.verify.step_budget import Work, paired
 
 if TYPE_CHECKING:
-    from kvopt.verify.configurations import Stage
+    from kvopt.verify.check_configurations import Stage
 
 
 class Profiles:
@@ -52,11 +51,11 @@ class _State(NamedTuple):
     member: int
 
 
-class Completions:
+class CarriedCosts:
     """Least costs of the rest after each time, for schedules within the budget.
 
     They are reduced costs of starts from time t on and R - F of the times after t.  The cost of a
-    set is its entry in ``known[t]``, or at least ``cuts[t]``: any numbers, for each time from 0 on;
+    set is its entry in ``costs[t]``, or at least ``cuts[t]``: any numbers, for each time from 0 on;
     0 for other times.  From the last price on the rest of every set costs 0 at least.  ``last`` has
     for each member the last time at which it has a price, 0 if it never has one.
 
@@ -101,15 +100,15 @@ class Completions:
         self.ramps: dict[tuple[int, int], int] = {}
         self.cuts = [min(cut, budget + 1) for cut in cuts[:end]]
         self.cuts += [0] * (end + 1 - len(self.cuts))
-        self.known: list[dict[Members, int]] = [{} for _ in self.cuts]
+        self.costs: list[dict[Members, int]] = [{} for _ in self.cuts]
         self.size = 0
         for time in range(end, 0, -1):
             self._go_back(time)
-            self.size += len(self.known[time - 1])
+            self.size += len(self.costs[time - 1])
 
     def after(self, time: int) -> tuple[dict[Members, int], int]:
         """Return the costs of sets carried past a time, and the least cost of all others."""
-        return (self.known[time], self.cuts[time]) if time < len(self.cuts) else ({}, 0)
+        return (self.costs[time], self.cuts[time]) if time < len(self.cuts) else ({}, 0)
 
     def _last(self, member: int, first: int) -> int:
         """Return the last time at which a member has a price, after its first start."""
@@ -126,17 +125,17 @@ class Completions:
         time; or as another one, which costs its cut, and then R - F is small at the time.
         """
         self.start, self.started = time - 1, self.starting[time - 1]
-        self.found, self.below = self.known[time - 1], self.cuts[time - 1]
+        self.earlier, self.below = self.costs[time - 1], self.cuts[time - 1]
         states = [self._state(member, time) for member in self.shown[time]]
         price = {state.member: state.price for state in states}.__getitem__
-        largest = self.stage.most[time]
+        largest = self.stage.largest[time]
         if self.below > self.cuts[time]:
             self._show(states, largest + self.cuts[time])
         ending = [state for state in states if self.last[state.member] == time]
         ending.sort(key=lambda state: -state.price)
-        least = min((state.held for state in ending), default=1)
-        gain = ending[0].price * (self.memory // least) if ending else 0
-        self.work.spend(30 * len(self.known[time]))
+        smallest = min((state.held for state in ending), default=1)
+        gain = ending[0].price * (self.memory // smallest) if ending else 0
+        self.work.spend(30 * len(self.costs[time]))
 
         def carried(part: Sequence[tuple[Members, int]]) -> dict[Members, int]:
             for members, cost in part:
@@ -144,12 +143,12 @@ class Completions:
                 if cost < self.below:
                     self._carry(members, cost)
                 if cost - gain < self.below and ending:
-                    self._end(members, cost, time, ending, least)
-            return self.found
+                    self._end(members, cost, time, ending, smallest)
+            return self.earlier
 
-        for carried_there in shared(self.work, list(self.known[time].items()), carried)[1:]:
+        for carried_there in self.work.shared(list(self.costs[time].items()), carried)[1:]:
             for members, cost in carried_there.items():
-                self.found[members] = min(cost, self.found.get(members, cost))
+                self.earlier[members] = min(cost, self.earlier.get(members, cost))
 
     def _state(self, member: int, time: int) -> _State:
         end, peak = divmod(member, self.width)
@@ -166,7 +165,7 @@ class Completions:
         return self.ramps[peak, left]
 
     def _end(
-        self, members: Members, cost: int, time: int, ending: list[_State], least: int
+        self, members: Members, cost: int, time: int, ending: list[_State], smallest: int
     ) -> None:
         """Add to a set members that count for the last time, the dearest first."""
         profiles, here = self.profiles, (1 << self.profiles.bits) - 1
@@ -175,7 +174,7 @@ class Completions:
         while stack:
             members, cost, held, at = stack.pop()
             self.work.spend(20)
-            room = (self.memory - (held & here)) // least
+            room = (self.memory - (held & here)) // smallest
             for place in range(at, len(ending)):
                 state = ending[place]
                 if cost - room * state.price >= self.below:
@@ -195,20 +194,20 @@ class Completions:
         peak, width = state.member % self.width, self.width
         return sum(member % width == peak for member in members) < self.alike[peak]
 
-    def _show(self, states: list[_State], most: int) -> None:
+    def _show(self, states: list[_State], limit: int) -> None:
         """Add all sets that cost less than the cut if their rest costs the later cut.
 
         Depth first by rounds to go, descending: a member fits if memory suffices when it completes.
         """
         states.sort(key=lambda state: -state.left)
-        worth, least = self._worth(states), most - self.below + 1
+        worth, lowest = self._worth(states), limit - self.below + 1
         stack: list[tuple[Members, int, int, int, int]] = [((), 0, 0, 0, 0)]
         while stack:
             members, at, many, held, value = stack.pop()
-            if value >= least:
-                self._carry(tuple(sorted(members)), most - value)
+            if value >= lowest:
+                self._carry(tuple(sorted(members)), limit - value)
             for place in range(at, len(states)):
-                if value + worth[place][many][held] < least:
+                if value + worth[place][many][held] < lowest:
                     break
                 self.work.spend(10)
                 left, more, price, _, member = state = states[place]
@@ -238,7 +237,7 @@ class Completions:
 
     def _carry(self, members: Members, cost: int) -> None:
         """Add the sets that may lead to some members: all members except some that just started."""
-        started, carried = self.started, self.found
+        started, carried = self.started, self.earlier
         self.work.spend(20)
         if started.keys().isdisjoint(members):
             if cost < carried.get(members, self.below):

@@ -9,8 +9,8 @@ from itertools import accumulate, groupby
 from operator import itemgetter, mul, sub
 from typing import Any, NamedTuple
 
-from kvopt.verify.problem import Problem, Request
-from kvopt.verify.work import Invalid, Work, paired, pairwise, refuse
+from kvopt.verify.certified_problem import Problem, Request
+from kvopt.verify.step_budget import Invalid, Work, paired, pairwise, refuse
 
 _Piece = tuple[int, int, int, int]
 """Request, start, end, and tokens held before: work at the times start + 1 .. end."""
@@ -29,7 +29,7 @@ class _Use(NamedTuple):
     before: int
     held: int
     last: int
-    found: int
+    cached: int
 
 
 Times = list[tuple[int, int]]
@@ -157,7 +157,7 @@ def _chunks(requests: list[Request], claim: dict[str, Any], what: str) -> list[d
     free: dict[int, int] = {}
     finders: set[tuple[int, int]] = set()  # rows without pieces
     begins: dict[int, list[int]] = {}  # of its segments
-    made: dict[int, list[int]] = {}  # by a request before each of its segments
+    produced: dict[int, list[int]] = {}  # by a request before each of its segments
     for row in rows:
         i, start, tokens, cached = row["request"], row["start"], row["tokens"], _cached(row)
         end, is_made = start + len(tokens), min(tokens, default=1) > 0 <= cached
@@ -167,13 +167,13 @@ def _chunks(requests: list[Request], claim: dict[str, Any], what: str) -> list[d
         free[i] = end
         finders.update([] if tokens else [(i, start)])
         segments = claim["segments"][i]
-        if i not in made:
+        if i not in produced:
             begins[i] = [first - 1 for first, _ in segments]
-            made[i] = [0, *accumulate(last - first + 1 for first, last in segments)]
+            produced[i] = [0, *accumulate(last - first + 1 for first, last in segments)]
         place = (bisect_right if tokens else bisect_left)(begins[i], start)
         apart = place < len(segments) and (place == 0 or segments[place - 1][1] <= start)
         apart = apart and segments[place][0] > end and (tokens or begins[i][place] == start)
-        if not apart or cached + sum(tokens) > requests[i].prompt + made[i][place]:
+        if not apart or cached + sum(tokens) > requests[i].prompt + produced[i][place]:
             raise Invalid(f"{what}: request {i} has no prompt to process at {start:,} .. {end:,}")
     return rows
 
@@ -187,25 +187,25 @@ def _cached(row: dict[str, Any]) -> int:
 def _uses(part: _Part) -> Iterator[_Use]:
     """Yield all work of a worker with the tokens that its request holds."""
     pieces, rows, *_ = part
-    ready: dict[tuple[int, int], tuple[int, int]] = {}  # tokens before a segment, and found ones
+    ready: dict[tuple[int, int], tuple[int, int]] = {}  # tokens before a segment, and cached ones
     for row in rows:
         i, start, held = row["request"], row["start"], _cached(row)
-        found = held
+        cached = held
         for mark, tokens in enumerate(row["tokens"], start):
-            yield _Use(mark, mark + 1, i, held, held + tokens, held + tokens, found)
-            held, found = held + tokens, 0
-        ready[i, start + len(row["tokens"])] = held, found
+            yield _Use(mark, mark + 1, i, held, held + tokens, held + tokens, cached)
+            held, cached = held + tokens, 0
+        ready[i, start + len(row["tokens"])] = held, cached
     for i, start, end, held in pieces:
-        before, found = ready.get((i, start), (0, 0))
-        yield _Use(start, end, i, before, held + 1, held + end - start, found)
+        before, cached = ready.get((i, start), (0, 0))
+        yield _Use(start, end, i, before, held + 1, held + end - start, cached)
 
 
 def _kept(problem: Problem, part: _Part, what: str, work: Work) -> dict[int, int]:
     """Return by how many tokens more or fewer stay in memory from a time on, for a later use.
 
-    Who finds tokens needs each of them: computed by another request that still holds it, or in the
-    same round, or kept from the end of the last use of so many of them.  The tokens of a node are
-    kept once, and in whole blocks, as many as the most that one of their finders needs.
+    A request that finds tokens needs each of them: computed by another request that still holds
+    it, or in the same round, or kept from the end of the last use of so many of them.  The tokens
+    of a node are kept once, and in whole blocks, as many as the most that one request needs.
     """
     if not any(map(_cached, part[1])):
         return {}
@@ -215,13 +215,13 @@ def _kept(problem: Problem, part: _Part, what: str, work: Work) -> dict[int, int
         left = 0  # before the node
         for v in problem.paths[use.request] if problem.paths else ():
             size = problem.nodes[v]
-            before, held, found = (
-                min(max(tokens - left, 0), size) for tokens in (use.before, use.held, use.found)
+            before, held, cached = (
+                min(max(tokens - left, 0), size) for tokens in (use.before, use.held, use.cached)
             )
-            uses[v].append((use.start, use.end, before, held, found))
+            uses[v].append((use.start, use.end, before, held, cached))
             left += size
-        # Private tokens are found only together with all nodes; -1 - i is their place.
-        private = max(use.found - left, 0)
+        # Private tokens are cached only together with all nodes; -1 - i is their place.
+        private = max(use.cached - left, 0)
         last = max(use.last - left, 0)
         uses[-1 - use.request].append((use.start, use.end, last, last, private))
     needed: dict[int, dict[int, list[tuple[int, int]]]] = defaultdict(lambda: defaultdict(list))
@@ -229,16 +229,16 @@ def _kept(problem: Problem, part: _Part, what: str, work: Work) -> dict[int, int
         ends: dict[int, int] = {}  # the last end of a use, by the tokens held then
         for start, group in groupby(rows, key=itemgetter(0)):
             now = list(group)
-            for _, _, _, _, found in filter(itemgetter(4), now):
+            for _, _, _, _, cached in filter(itemgetter(4), now):
                 work.spend(4 * (len(ends) + len(now)))
-                if any(before < found <= held for _, _, before, held, _ in now):
+                if any(before < cached <= held for _, _, before, held, _ in now):
                     continue
-                end = max((end for held, end in ends.items() if held >= found), default=-1)
+                end = max((end for held, end in ends.items() if held >= cached), default=-1)
                 if end < 0:
-                    said = f"a request finds {found:,} tokens at {start:,}"
-                    raise Invalid(f"{what}: {said} that nobody computed")
+                    tokens = f"a request finds {cached:,} tokens at {start:,}"
+                    raise Invalid(f"{what}: {tokens} that were not computed")
                 if end < start:
-                    blocks = -(-found // problem.block)
+                    blocks = -(-cached // problem.block)
                     needed[place][blocks * problem.block].append((end, start))
             for _, end, _, held, _ in now:
                 ends[held] = max(ends.get(held, 0), end)
@@ -272,12 +272,12 @@ def _swept(
     ``held - start`` leaves the same remainder take a new one at the same times.  Nodes of prefixes
     are held once.
 
-    In seconds claims with starts do not say what is found, and the cache is replayed: computed
+    In seconds claims with starts do not say what is cached, and the cache is replayed: computed
     tokens stay after their last user while they fit.  The least recently used leave first, of a
     request its private tokens, then nodes from the last one, in whole blocks.
     """
     requests, clock, block = problem.requests, problem.clock, problem.block
-    pieces, rows, waits, asked = part
+    pieces, rows, waits, needed = part
     processed = {
         (row["request"], row["start"] + len(row["tokens"])): _cached(row) + sum(row["tokens"])
         for row in rows
@@ -300,10 +300,11 @@ def _swept(
     now = active = offset = peak = shared = stays = 0
     using: dict[int, int] = defaultdict(int)  # active pieces by node
     taken: dict[int, int] = defaultdict(int)  # pieces by remainder
-    known, after = {}, (mark + 1 for mark in chunks)
-    marks = sorted({*begins, *ends, *waits, *chunks, *after, *asked, *kept})
+    times, after = {}, (mark + 1 for mark in chunks)
+    marks = sorted({*begins, *ends, *waits, *chunks, *after, *needed, *kept})
     for mark, following in pairwise([*marks, *marks[-1:]]):
-        known[mark] = now = mark if clock is None else now
+        times[mark] = now = mark if clock is None else now
+        # Completions: nodes without a user, and private tokens, stay in the cache while they fit.
         prompts = 0
         if unused is not None:
             held = offset + active * mark + shared
@@ -318,12 +319,14 @@ def _swept(
                 shared -= 0 if using[v] else problem.nodes[v]
                 if unused is not None and not using[v]:
                     unused.put(v, problem.nodes[v])
+        # Nothing begins before it arrives, or before the end of a wait.
         if (begin := waits.get(mark, now)) < now or begin < due[mark]:
             raise Invalid(
                 f"{what}: at round {mark:,} something begins too early, before it arrives "
                 "or what it waits for"
             )
         now = begin
+        # Starts hold their nodes, and process what is not in the cache.
         for prompt, shift, path in begins[mark]:
             active, offset, prompts = active + 1, offset + shift, prompts + prompt
             taken[shift % block] += 1
@@ -335,24 +338,26 @@ def _swept(
         steps = chunks.get(mark, ())
         prompts += sum(done for done, _, _ in steps)
         nodes = {v for _, _, path in steps for v in path if not using[v]}
-        beside = sum(own for _, own, _ in steps) + sum(problem.nodes[v] for v in nodes)
+        beside = sum(private for _, private, _ in steps) + sum(problem.nodes[v] for v in nodes)
+        # Up to the next mark all hold more and more, so memory peaks there.
         stays += kept.get(mark, 0)
         peak = max(peak, offset + active * following + shared + beside + stays)
-        if problem.most is not None and active + len(steps) > problem.most:
+        if problem.max_active is not None and active + len(steps) > problem.max_active:
             raise Invalid(
                 f"{what}: {active + len(steps):,} requests are active at one time, at most "
-                f"{problem.most:,} may be"
+                f"{problem.max_active:,} may be"
             )
         if block > 1:  # the tokens, and what rounding up adds
             taken = defaultdict(int, {rest: n for rest, n in taken.items() if n})
             spare = sum(n * (-(rest + following) % block) for rest, n in taken.items())
-            spare += sum(-own % block for _, own, _ in steps)
+            spare += sum(-private % block for _, private, _ in steps)
             tokens = offset + active * following + shared + beside + stays + spare
             if (blocks := tokens // block) > problem.memory // block:
                 raise Invalid(
                     f"{what}: {blocks:,} blocks are held at one time, there are "
                     f"{problem.memory // block:,}"
                 )
+        # All rounds up to the next mark, of which the first has the prompts.
         if clock is not None and (active or steps) and (rounds := following - mark):
             now += clock.line(active + prompts) + clock.prompt * prompts
             now += (rounds - 1) * clock.line(active)
@@ -361,7 +366,7 @@ def _swept(
             now += clock.kv * (rounds * held // 2 + beside)
     if peak > problem.memory:
         raise Invalid(f"{what}: {peak:,} tokens are held at one time, memory is {problem.memory:,}")
-    return peak, known
+    return peak, times
 
 
 def _split(problem: Problem, i: int, held: int) -> tuple[int, tuple[int, ...]]:

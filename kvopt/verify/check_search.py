@@ -9,12 +9,11 @@ from collections.abc import Collection, Iterable, Sequence
 from itertools import accumulate, chain, repeat
 from typing import TYPE_CHECKING, NamedTuple
 
-from kvopt.verify.completions import Completions, Members, Profiles
-from kvopt.verify.jobs import shared
-from kvopt.verify.work import UNLISTED, Invalid, Unreadable, Work, paired
+from kvopt.verify.carried_costs import CarriedCosts, Members, Profiles
+from kvopt.verify.step_budget import UNLISTED, Invalid, Unreadable, Work, paired
 
 if TYPE_CHECKING:
-    from kvopt.verify.configurations import Stage
+    from kvopt.verify.check_configurations import Stage
 
 _COMPARED = 20
 """Limit of the partial schedules of one set of started requests with which another is compared."""
@@ -63,9 +62,9 @@ class Search:
     - the sum of its starts;
     - the profile of its tokens from then on;
     - its spent cost: the reduced costs of its starts and R - F of all times so far.  With the least
-      later reduced cost of each waiting request, or with the completion bound of its members, this
+      later reduced cost of each waiting request, or with the cost-to-go bound of its members, this
       is a bound; above the budget no schedule below the target extends it;
-    - its members, see `Completions`.
+    - its members, see `CarriedCosts`.
 
     Exchanging two requests of one shape changes no total.  So they start in the order of arrival.
 
@@ -94,13 +93,13 @@ class Search:
         rounds = max(stage.last, latest) + budget // stage.scale
         longest = max((request.output for request in self.requests), default=1)
         work.spend(150 * (rounds + longest) * len(reduced_costs))
-        self.completions = Completions(stage, reduced_costs, cuts, budget, work) if cuts else None
+        self.completions = CarriedCosts(stage, reduced_costs, cuts, budget, work) if cuts else None
         self.last = self.completions.last if self.completions else {}
         self.profiles = Profiles(stage.memory, longest)
         self.ramps = [self.profiles.of(range(s + o, s, -1)) for _, s, o in self.requests]
         # About the most bytes of a partial schedule, and its steps.
-        least = min((request.prompt + 1 for request in self.requests), default=1)
-        together = min(len(self.requests), stage.memory // least)
+        smallest = min((request.prompt + 1 for request in self.requests), default=1)
+        together = min(len(self.requests), stage.memory // smallest)
         self.width = 450 + 8 * together + self.profiles.bits * longest // 7
         self.steps = 40 + self.profiles.bits * longest // 300
         self.before, alike = [], dict[tuple[int, int], int]()
@@ -109,7 +108,7 @@ class Search:
             alike[prompt, output] = 1 << i
         self.all = (1 << len(self.requests)) - 1
         self.more = sum(output - arrival for arrival, _, output in self.requests)
-        self.least: list[list[int]] = []
+        self.later_costs: list[list[int]] = []
         for request, costs in paired(self.requests, self.reduced_costs):
             if (late := max(costs)) >= stage.last:  # represents all later ones, too
                 delays = range(1, (budget - costs[late]) // stage.scale + 1)
@@ -117,13 +116,13 @@ class Search:
             backwards = (
                 costs.get(k, budget + 1) for k in range(max(costs), request.arrival - 1, -1)
             )
-            self.least.append([*accumulate(backwards, min, initial=budget + 1)][::-1])
+            self.later_costs.append([*accumulate(backwards, min, initial=budget + 1)][::-1])
 
     def run(self, kept: Sequence[int]) -> int:
         """Return the number of partial schedules; none is below the target.
 
         If the file states how many it ``kept`` in each round, there must not be many more.  With
-        completion bounds there may be: then it tells whether the budget can suffice.
+        cost-to-go bounds there may be: then it tells whether the budget can suffice.
         """
         count = 0
         limits: Iterable[float] = repeat(math.inf)
@@ -134,9 +133,9 @@ class Search:
         elif not self.work.is_told:
             self.work.times = min(self.work.times, UNLISTED)
         layer: _Layer = {0: [(0, 0, 0, ())]}
-        for now, most in enumerate(limits):
+        for now, limit in enumerate(limits):
             size = sum(map(len, layer.values()))
-            if size > most:
+            if size > limit:
                 raise Unreadable(
                     f"lower: the search has {size:,} partial schedules at round {now:,}, "
                     "the file says fewer: verify --budget K allows it K times half a minute"
@@ -153,7 +152,7 @@ class Search:
         def decided(part: Sequence[tuple[int, list[_Partial]]]) -> _Layer:
             return self._decide(now, part, size)
 
-        first, *others = shared(self.work, list(layer.items()), decided)
+        first, *others = self.work.shared(list(layer.items()), decided)
         for more in others:
             for begun, partials in more.items():
                 partials_before = first.get(begun)
@@ -166,7 +165,7 @@ class Search:
             return {begun: partials for begun, partials in unbeaten if partials}
 
         return dict(
-            chain.from_iterable(kept.items() for kept in shared(self.work, list(first), left))
+            chain.from_iterable(kept.items() for kept in self.work.shared(list(first), left))
         )
 
     def _decide(self, now: int, groups: Sequence[tuple[int, list[_Partial]]], size: int) -> _Layer:
@@ -186,8 +185,8 @@ class Search:
         for i in reversed(range(len(self.requests))):
             if begun >> i & 1:
                 continue
-            least, (arrival, prompt, output) = self.least[i], self.requests[i]
-            later = least[min(max(0, now + 1 - arrival), len(least) - 1)]
+            later_costs, (arrival, prompt, output) = self.later_costs[i], self.requests[i]
+            later = later_costs[min(max(0, now + 1 - arrival), len(later_costs) - 1)]
             coming += later
             cost = self.reduced_costs[i].get(now)
             if cost is not None:
@@ -213,20 +212,21 @@ class Search:
         bits, guards, spare = self.profiles.bits, self.profiles.guards, self.profiles.spare
         budget, price, ending = self.budget, prices.__getitem__, prices.ending
         rest_costs, cut = self.completions.after(now + 1) if self.completions else ({}, 0)
-        largest = self.stage.most[now + 1] if now < self.stage.last else 0
+        largest = self.stage.largest[now + 1] if now < self.stage.last else 0
         gained, size = sum(min(0, start.gain) for start in starts), 0
         for begins, held, spent, members in partials:
             cost = spent + coming + largest - sum(map(price, members))
             if cost + gained > budget:
                 continue
+            # Each set of possible starts that fits, within what later ones may still gain.
             sets: list[tuple[int, int, int, int, int, Members]]
             sets = [(begun, begins, held, cost, 0, ())]
             for bit, before, ramp, member, gain, later, rest in starts:
-                most = budget - gain - rest
+                limit = budget - gain - rest
                 sets += [
                     (one | bit, total + now, more, cost + gain, ahead + later, (*new, member))
                     for one, total, held, cost, ahead, new in sets
-                    if cost <= most
+                    if cost <= limit
                     and one & before == before
                     and not ((more := held + ramp) + spare) & guards
                 ]
@@ -235,11 +235,13 @@ class Search:
             for one, total, held, cost, ahead, new in sets:
                 if cost > budget:
                     continue
+                # With all requests started the total is known.
                 if one == self.all:
                     if total + self.more < self.target:
                         latency = f"a schedule has a total latency of {total + self.more:,}"
                         raise Invalid(f"lower: {latency}")
                     continue
+                # Members without a later price do not tell what the rest costs.
                 carried = members
                 if not ending.isdisjoint(carried):
                     carried = tuple([member for member in members if member not in ending])

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fractions import Fraction
 
-from kvopt.verify.problem import Problem, held_together, surely_processed
-from kvopt.verify.work import paired, refuse
+from kvopt.verify.certified_problem import Problem, held_together, surely_processed
+from kvopt.verify.step_budget import paired, refuse
 
 Step = Callable[[Problem], "tuple[Problem, int]"]
 
@@ -40,10 +40,12 @@ def _shares(problem: Problem) -> tuple[Problem, int]:
     so active requests hold at least these.  In whole blocks only nodes on all paths may be left
     out, which are whole blocks of memory.
     """
-    memory, private, most = held_together(problem)
-    refuse(most and problem.block > 1, "lower: shares of prefixes count tokens, which come first")
+    memory, private, together = held_together(problem)
+    refuse(
+        problem.block > 1 and together, "lower: shares of prefixes count tokens, which come first"
+    )
     prompts = [
-        tokens + int(sum(Fraction(problem.nodes[v], most[v]) for v in path if v in most))
+        tokens + int(sum(Fraction(problem.nodes[v], together[v]) for v in path if v in together))
         for tokens, path in paired(private, problem.paths or [()] * len(private))
     ]
     fresh, firsts = surely_processed(problem) if problem.nodes else ((), ())
@@ -54,7 +56,7 @@ def _shares(problem: Problem) -> tuple[Problem, int]:
 
 def _limit(problem: Problem) -> tuple[Problem, int]:
     """Drop the limit of active requests, which only forbids schedules."""
-    return replace(problem, most=None), 0
+    return replace(problem, max_active=None), 0
 
 
 def _weights(problem: Problem) -> tuple[Problem, int]:

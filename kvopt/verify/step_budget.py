@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from functools import partial
 from itertools import accumulate, tee, zip_longest
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
+
+if TYPE_CHECKING:
+    from multiprocessing.connection import Connection
 
 T = TypeVar("T")
+Result = TypeVar("Result")
 
 STEPS = 600_000_000
 """Default budget of a check in steps: half a minute, each about 50 ns."""
@@ -23,6 +28,8 @@ MOST_TIMES = 1_000_000
 """Limit of the multiple of the default budget that a refusal names."""
 MARK = STEPS // 2
 """Steps from one message of progress to the next."""
+WORTH_A_PROCESS = 500
+"""For fewer items starting a process takes longer than the work."""
 Prepared = tuple[int, Callable[[], tuple[int, str]]]
 """About the steps of a proof, and its evaluation: a lower bound and its description."""
 
@@ -98,6 +105,57 @@ class Work:
         if size > self.times * BYTES:
             needed = max(2 * math.ceil(self.times), -(-size // BYTES))
             raise Unreadable(f"{self.part}needs more memory: {_option(needed)}")
+
+    def shared(self, items: Sequence[T], call: Callable[[Sequence[T]], Result]) -> list[Result]:
+        """Return the results of a function for each part of the items, and count its steps.
+
+        Parts run in processes with copies of all data, so the function must return all its changes.
+        """
+        parts = max(1, min(self.jobs, len(items) // WORTH_A_PROCESS))
+        if parts == 1:
+            return [call(items)]
+        import multiprocessing  # few checks need it
+
+        if "fork" not in multiprocessing.get_all_start_methods():
+            return [call(items)]
+        context, running = multiprocessing.get_context("fork"), []
+        before = self.used
+        try:
+            for part in range(1, parts):
+                reader, writer = context.Pipe(duplex=False)
+                arguments = (writer, items[part::parts], call)
+                process = context.Process(target=self._answer, args=arguments, daemon=True)
+                process.start()
+                writer.close()
+                running.append((process, reader))
+            results = [call(items[::parts])]
+            for _, reader in running:
+                try:
+                    result, used, error = reader.recv()
+                except EOFError:
+                    raise MemoryError from None  # the system has ended it
+                if error is not None:
+                    raise error
+                self.spend(0, elsewhere=used - before)
+                results.append(result)
+            return results
+        finally:
+            for process, reader in running:
+                process.terminate()
+                process.join()
+                reader.close()
+
+    def _answer(
+        self, end: Connection, items: Sequence[Any], call: Callable[[Sequence[Any]], Any]
+    ) -> None:
+        """Send the result of a function, the steps so far, and the exception that ended it."""
+        self.progress, result, error = None, None, None
+        try:
+            result = call(items)
+        except Exception as raised:  # raised again in the calling process
+            error = raised
+        with suppress(BrokenPipeError):
+            end.send((result, self.used, error))
 
 
 def _needed(times: int) -> str:

@@ -147,11 +147,8 @@ def cover(
 
     CP-SAT chooses how often each triple of values is taken, so that equal triples are one
     variable.  A cover is checked as a schedule; that none exists is a claim of the solver.
-
-    Raises
-    ------
-    Stopped
-        When time runs out, the search is interrupted, or the different numbers are too many.
+    `Stopped` is raised when time runs out, the search is interrupted, or the different numbers are
+    too many.
     """
     counts = Counter(problem.numbers)
     if len(counts) > MOST_VALUES or seconds <= 0:
