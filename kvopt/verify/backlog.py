@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import accumulate, pairwise
+from itertools import accumulate
 from operator import sub
 
-from kvopt.verify.step_budget import Invalid, Work, paired, refuse
+from kvopt.verify.step_budget import Invalid, Work, paired, pairwise, refuse
 
 FINE = 2**20
 """Prices of waiting are over the unit of a proof and this."""

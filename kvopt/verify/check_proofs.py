@@ -7,14 +7,13 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from kvopt.verify.certified_problem import Problem, Request
+from kvopt.verify.certified_problem import Problem, Request, relaxed
 from kvopt.verify.check_configurations import by_configurations
 from kvopt.verify.check_prices import by_prices
 from kvopt.verify.check_volume import by_volume
 from kvopt.verify.seconds import by_shares
 from kvopt.verify.shared_rounds import by_shared_rounds
 from kvopt.verify.step_budget import Invalid, Prepared, Work, ascend, paired, refuse, resources_of
-from kvopt.verify.wider_problems import relaxed
 
 Proof = dict[str, Any]
 KINDS: dict[str, tuple[str, Callable[[Problem, Proof, Work], Prepared]]] = {

@@ -159,7 +159,7 @@ def _chunks(requests: list[Request], claim: dict[str, Any], what: str) -> list[d
     begins: dict[int, list[int]] = {}  # of its segments
     produced: dict[int, list[int]] = {}  # by a request before each of its segments
     for row in rows:
-        i, start, tokens, cached = row["request"], row["start"], row["tokens"], _cached(row)
+        i, start, tokens, cached = row["request"], row["start"], row["tokens"], row.get("cached", 0)
         end, is_made = start + len(tokens), min(tokens, default=1) > 0 <= cached
         in_order = start >= free.get(i, 0) and (tokens or (i, start) not in finders)
         if not (0 <= i < len(requests) and is_made and in_order):
@@ -178,18 +178,12 @@ def _chunks(requests: list[Request], claim: dict[str, Any], what: str) -> list[d
     return rows
 
 
-def _cached(row: dict[str, Any]) -> int:
-    """Return the tokens that a row of pieces found in the cache."""
-    cached: int = row.get("cached", 0)
-    return cached
-
-
 def _uses(part: _Part) -> Iterator[_Use]:
     """Yield all work of a worker with the tokens that its request holds."""
     pieces, rows, *_ = part
     ready: dict[tuple[int, int], tuple[int, int]] = {}  # tokens before a segment, and cached ones
     for row in rows:
-        i, start, held = row["request"], row["start"], _cached(row)
+        i, start, held = row["request"], row["start"], row.get("cached", 0)
         cached = held
         for mark, tokens in enumerate(row["tokens"], start):
             yield _Use(mark, mark + 1, i, held, held + tokens, held + tokens, cached)
@@ -207,7 +201,7 @@ def _kept(problem: Problem, part: _Part, what: str, work: Work) -> dict[int, int
     it, or in the same round, or kept from the end of the last use of so many of them.  The tokens
     of a node are kept once, and in whole blocks, as many as the most that one request needs.
     """
-    if not any(map(_cached, part[1])):
+    if not any(row.get("cached") for row in part[1]):
         return {}
     by_start = sorted(_uses(part), key=itemgetter(0))
     uses: dict[int, list[tuple[int, int, int, int, int]]] = defaultdict(list)
@@ -279,7 +273,8 @@ def _swept(
     requests, clock, block = problem.requests, problem.clock, problem.block
     pieces, rows, waits, needed = part
     processed = {
-        (row["request"], row["start"] + len(row["tokens"])): _cached(row) + sum(row["tokens"])
+        (row["request"], row["start"] + len(row["tokens"])): row.get("cached", 0)
+        + sum(row["tokens"])
         for row in rows
     }
     begins, ends, chunks = defaultdict(list), defaultdict(list), defaultdict(list)
@@ -293,7 +288,7 @@ def _swept(
         due[start] = max(due[start], requests[i].arrival)
     for row in rows:  # tokens processed in a round, and held by then
         due[row["start"]] = max(due[row["start"]], requests[row["request"]].arrival)
-        held = _cached(row)
+        held = row.get("cached", 0)
         for mark, tokens in enumerate(row["tokens"], row["start"]):
             held += tokens
             chunks[mark].append((tokens, *_split(problem, row["request"], held)))

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import Any
 
-from kvopt.verify.certified_problem import Problem
+from kvopt.verify.certified_problem import Problem, relaxed
 from kvopt.verify.seconds import part_of
 from kvopt.verify.step_budget import Invalid, Work, paired, refuse
-from kvopt.verify.wider_problems import relaxed
 
 
 def check_machine_time(problem: Problem, claim: dict[str, Any], work: Work) -> tuple[str, str]:

@@ -26,7 +26,8 @@ def report_on(certificate: dict[str, Any], work: Work | None = None) -> list[str
     scope = certificate["scope"]
     problem = problem.within(scope)
     rows: dict[str, list[str]] = defaultdict(list)  # by the narrowest scope that covers a run
-    beyond, reached, runs = [], list[Times | None](), certificate.get("policies", [])
+    beyond, runs = list[str](), certificate.get("policies", [])
+    reached: list[Times | None] = []
     for claim in runs:
         name, value, times = quoted(claim["policy"]), claim["value"], None
         if value is None:
@@ -127,8 +128,7 @@ def _modules(certificate: dict[str, Any]) -> str:
     proofs = [side["lower"]["proof"] for side in claims if side["lower"] is not None]
     ceiling = certificate.get("slo", {}).get("proof", {})
     proofs += [ceiling] if "kind" in ceiling else []
-    names = {"certificate_shape", "certified_problem", "check_runs", "report"}
-    names |= {"step_budget", "wider_problems"}
+    names = {"certificate_shape", "certified_problem", "check_runs", "report", "step_budget"}
     names = names.union(*map(modules_of, proofs))
     names |= {"check_eager"} if "eager" in certificate else set()
     more = {"slo", "machine_time"} & certificate.keys()

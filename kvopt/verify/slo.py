@@ -12,12 +12,11 @@ from itertools import accumulate
 from operator import itemgetter
 from typing import Any, NamedTuple
 
-from kvopt.verify.certified_problem import LARGEST_FIELD, Problem, Request
+from kvopt.verify.certified_problem import LARGEST_FIELD, Problem, Request, relaxed
 from kvopt.verify.check_runs import Times, checked_run, uncovered
 from kvopt.verify.seconds import part_of
 from kvopt.verify.shared_rounds import Attaining
 from kvopt.verify.step_budget import Invalid, Work, ascend, paired, pairwise, quoted, refuse
-from kvopt.verify.wider_problems import relaxed
 
 _UNITS = {"s": 10**9, "ms": 10**6, "us": 1000, "ns": 1}
 """Nanoseconds of the units of limits."""

@@ -249,9 +249,9 @@ class TestSmoothing:
             for tau in (3.0, 0.5, 0.1, 0.02):
                 evaluator, prices = drawn_evaluator(random.Random(seed), instance, tau)
                 point = evaluator(prices)
-                assert math.isfinite(point.hard)
+                assert math.isfinite(point.exact)
                 if math.isfinite(point.smooth):
-                    gaps.append(point.hard - point.smooth)
+                    gaps.append(point.exact - point.smooth)
             assert min(gaps) >= -1e-6
             assert gaps == sorted(gaps, reverse=True)
             assert gaps[-1] < 3.0
@@ -271,7 +271,7 @@ class TestSmoothing:
             knots, starts = drawn_knots(source, last), drawn_starts(source, states, last)
             scale = 2**20
             numerators = drawn_prices(source, states, knots, 3) * (scale // 4)
-            hard = Evaluator(states, knots, starts, 0.1)(numerators / scale).hard
+            hard = Evaluator(states, knots, starts, 0.1)(numerators / scale).exact
             found = evaluate(states, knots, starts, numerators, scale)
             lost = (last + sum(r.output for r in instance)) / scale
             # It may know that fewer can be active together than the evaluation takes as known.
@@ -290,17 +290,17 @@ class TestSmoothing:
             evaluator, prices = drawn_evaluator(source, instance, tau)
             prices = prices * size * source.choice((1, 1, -1))
             point = evaluator(prices)
-            assert math.isfinite(point.hard)
+            assert math.isfinite(point.exact)
             assert not math.isnan(point.smooth)
             if math.isfinite(point.smooth):
                 assert np.isfinite(point.gradient).all()
-                scale = max(1.0, abs(point.hard), size * prices.size)
-                assert point.smooth <= point.hard + 1e-9 * scale
+                scale = max(1.0, abs(point.exact), size * prices.size)
+                assert point.smooth <= point.exact + 1e-9 * scale
                 # Sums of at most so many terms: tau times the logarithm of their number.
                 starts = sum(math.log(30) for _ in instance)
                 rest = evaluator.knots.weights().sum() * math.log(10**4)
                 taus = float(evaluator._taus.max())
-                assert point.smooth >= point.hard - taus * (starts + rest) - 1e-9 * scale
+                assert point.smooth >= point.exact - taus * (starts + rest) - 1e-9 * scale
 
 
 @pytest.mark.slow

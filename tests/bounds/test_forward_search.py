@@ -23,7 +23,7 @@ from kvopt.bounds.configurations.dual_ascent import STAGES, DualAscent
 from kvopt.bounds.configurations.evaluation import FORBIDDEN, Evaluation, evaluate
 from kvopt.bounds.configurations.expand import TooWide
 from kvopt.bounds.configurations.forward_search import ForwardSearch, predecessors_of
-from kvopt.bounds.configurations.lookahead import Lookahead
+from kvopt.bounds.configurations.lookahead_tables import Lookahead
 from kvopt.bounds.configurations.states import Knots, States
 from kvopt.errors import Stopped, TooLarge
 from kvopt.heuristics.list_schedules import offer_list_schedules

@@ -29,8 +29,7 @@ from kvopt.bounds import shares
 from kvopt.bounds.shares import most_together, shared_out
 from kvopt.certificates.certificate_files import certificate_text
 from kvopt.incumbent.certificate import Certificate
-from kvopt.verify.certified_problem import hash_of, problem_of
-from kvopt.verify.wider_problems import relaxed
+from kvopt.verify.certified_problem import hash_of, problem_of, relaxed
 
 pytestmark = pytest.mark.usefixtures("processor_clock")
 

@@ -36,7 +36,7 @@ class Point(NamedTuple):
     """Prices, their bound in floats, the smooth bound and its gradient."""
 
     prices: Floats
-    hard: float
+    exact: float
     smooth: float
     gradient: Floats
 
@@ -104,14 +104,14 @@ class Evaluator:
         states, grid = self.states, self._grid
         padded = np.concatenate((prices, np.zeros_like(prices[:1])))
         fill_path_costs(states, grid, padded, self._sums)
-        hard, smooth = requests_part(states, grid, self._sums, self._starts, self.tau, self._lives)
+        exact, smooth = requests_part(states, grid, self._sums, self._starts, self.tau, self._lives)
         gradient = np.zeros_like(padded)
         add_path_shares(states, grid, self._lives, gradient)
         worth = self._configurations(prices)
         with np.errstate(invalid="ignore"):  # infinite less infinite: `is_finite` reports it
             return Point(
                 prices,
-                hard - float(self._weights @ worth.largest),
+                exact - float(self._weights @ worth.largest),
                 smooth - float(self._weights @ worth.smooth),
                 gradient[:-1] - self._weights[:, None] * worth.shares,
             )
@@ -196,7 +196,7 @@ def climb_stage(
             pairs.append((moved, change, 1.0 / curvature))
             del pairs[:-_PAIRS]
         at, count = there, count + 1
-        if at.hard > best.hard:
+        if at.exact > best.exact:
             best = at
         if budget.over():
             break

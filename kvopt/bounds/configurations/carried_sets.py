@@ -68,7 +68,7 @@ class Requests(NamedTuple):
     runs: Integers
 
     @classmethod
-    def of(cls, states: States, evaluation: Evaluation, budget: int) -> Requests:
+    def of(cls, states: States, evaluation: Evaluation, gap: int) -> Requests:
         """Return the requests of an evaluation; starts of a larger reduced cost do not count."""
         firsts, kinds, copies = np.unique(states.firsts, return_inverse=True, return_counts=True)
         longest = np.zeros(len(firsts), dtype=np.int64)
@@ -84,7 +84,7 @@ class Requests(NamedTuple):
         rows = zip(states.arrivals, states.outputs, kinds, evaluation.reduced_costs, strict=True)
         for arrival, output, kind, costs in rows:
             starts = np.arange(arrival, size[1] - output)
-            cheap = starts[costs[np.minimum(starts, last)] <= budget]
+            cheap = starts[costs[np.minimum(starts, last)] <= gap]
             begins[kind, cheap + output] = np.minimum(begins[kind, cheap + output], cheap)
         by_kind = np.argsort(kinds, kind="stable")
         return cls(
@@ -119,7 +119,7 @@ def _cost(requests: Requests, i: int, start: int) -> int:
 
 
 @compiled
-def fill_possible_states(requests: Requests, now: int, budget: int, possible: Integers) -> int:
+def fill_possible_states(requests: Requests, now: int, gap: int, possible: Integers) -> int:
     """Fill in the states of a time that have a price then or later, and the least costs of starts.
 
     Those with most rounds left come first, equal ones one after the other.
@@ -130,7 +130,7 @@ def fill_possible_states(requests: Requests, now: int, budget: int, possible: In
             kind, start = requests.kinds[i], now + left - requests.outputs[i]
             if left >= requests.outputs[i] or start < requests.arrivals[i]:
                 continue
-            if requests.ends[kind, now + left] >= now and _cost(requests, i, start) <= budget:
+            if requests.ends[kind, now + left] >= now and _cost(requests, i, start) <= gap:
                 possible[count, PRICE] = requests.prices[now, requests.firsts[kind] + left]
                 possible[count, HOLD] = requests.peaks[kind] - left
                 possible[count, LEFT] = left
@@ -139,7 +139,7 @@ def fill_possible_states(requests: Requests, now: int, budget: int, possible: In
                 count += 1
     requests.starting[:] = NEVER
     for i in range(len(requests.outputs)):
-        if requests.arrivals[i] < now and _cost(requests, i, now - 1) <= budget:
+        if requests.arrivals[i] < now and _cost(requests, i, now - 1) <= gap:
             kind, left = requests.kinds[i], requests.outputs[i] - 1
             cost = _cost(requests, i, now - 1)
             requests.starting[kind, left] = min(requests.starting[kind, left], cost)

@@ -52,22 +52,22 @@ class CostToGo:
     ----------
     states, evaluation
         The requests and their prices.
-    budget
+    gap
         The most that a schedule below the target costs above the bound, in units of 1 / D.
 
     Attributes
     ----------
     rise
         The least that a schedule below the target costs above the bound, in the same units.  If it
-        is more than ``budget`` no such schedule exists.
+        is more than ``gap`` no such schedule exists.
     """
 
-    def __init__(self, states: States, evaluation: Evaluation, budget: int) -> None:
+    def __init__(self, states: States, evaluation: Evaluation, gap: int) -> None:
         self.rise = 0
-        self._budget, self._last = budget, len(evaluation.prices) - 1
+        self._gap, self._last = gap, len(evaluation.prices) - 1
         self._kept: dict[int, tuple[Integers, Integers, int]] = {}
         self._max_sets = 0
-        self._requests = Requests.of(states, evaluation, budget)
+        self._requests = Requests.of(states, evaluation, gap)
         self._kinds = np.unique(states.firsts, return_inverse=True)[1]
 
     @staticmethod
@@ -93,7 +93,7 @@ class CostToGo:
         # After the last time the rest of every set costs nothing.
         cut, lowest, narrowed = 0, 0, float(window)
         for now in range(self._last, 0, -1):
-            below = min(lowest + int(narrowed), self._budget + 1)
+            below = min(lowest + int(narrowed), self._gap + 1)
             below = self._go_back(now, sets, cut, lowest, below, others, max_sets, limit)
             if others.number > max_sets:
                 below = others.drop_dearest(max_sets)
@@ -120,7 +120,7 @@ class CostToGo:
     ) -> int:
         """Compute the carried sets of a time below a cost limit; return the limit used."""
         possible = np.empty((self._requests.outputs.sum(), END + 1), dtype=np.int64)
-        possible = possible[: fill_possible_states(self._requests, now, self._budget, possible)]
+        possible = possible[: fill_possible_states(self._requests, now, self._gap, possible)]
         ending = possible[possible[:, END] == now]
         ending = ending[np.argsort(-ending[:, PRICE], kind="stable")]
         worth = None

@@ -185,8 +185,8 @@ class DualAscent:
         Claim 3.8 of docs/theory.  Targets must not rise from one call to the next.
         """
         assert self._latest is not None
-        budget = (target - 1) * evaluation.denominator - evaluation.total
-        remaining = evaluation.reduced_costs <= budget
+        gap = (target - 1) * evaluation.denominator - evaluation.total
+        remaining = evaluation.reduced_costs <= gap
         if remaining.sum() <= _WORTH_FIXING * self.starts.sum():
             self.starts = remaining
             self._stages.append(self._latest)

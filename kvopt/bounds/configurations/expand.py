@@ -7,12 +7,12 @@ from typing import NamedTuple
 import numpy as np
 
 from kvopt.bounds.configurations.labels import (
-    SPOTS,
+    OFFSETS,
     WAITING,
     CostToGoTable,
-    Horizon,
     Integers,
     Layer,
+    LookaheadTables,
     Round,
     place_of_key,
 )
@@ -67,7 +67,7 @@ def next_layer(
     limit: Budget,
     threads: int = 1,
 ) -> Layer:
-    """Return all extensions of a label whose least cost is within the budget.
+    """Return all extensions of a label whose least cost is within the gap.
 
     If threads share the work, each of them may return the same label.  Memory is checked at
     completions of active requests only: Lemma 3.2 of docs/theory.  More than ``label_limit`` raise
@@ -163,7 +163,7 @@ def _fill_slots(labels: Integers, count: int, slots: Integers) -> None:
 
 
 @compiled
-def slacks_of(states: States, labels: Integers, horizon: Horizon) -> Integers:
+def slacks_of(states: States, labels: Integers, horizon: LookaheadTables) -> Integers:
     """Return for each label the least slacks of the times of a horizon."""
     free, slacks = _tables(horizon)
     totals = np.zeros(len(labels), dtype=np.int64)
@@ -176,15 +176,15 @@ def slacks_of(states: States, labels: Integers, horizon: Horizon) -> Integers:
 
 
 @compiled
-def _tables(horizon: Horizon) -> tuple[Integers, Integers]:
+def _tables(horizon: LookaheadTables) -> tuple[Integers, Integers]:
     """Return tables of free memory and of slack at the times of a horizon."""
     rounds = len(horizon.gains)
-    return np.empty(rounds + SPOTS[-1], dtype=np.int64), np.empty(rounds, dtype=np.int64)
+    return np.empty(rounds + OFFSETS[-1], dtype=np.int64), np.empty(rounds, dtype=np.int64)
 
 
 @compiled
 def _fill_nothing_active(
-    states: States, horizon: Horizon, free: Integers, slacks: Integers
+    states: States, horizon: LookaheadTables, free: Integers, slacks: Integers
 ) -> None:
     """Fill in free memory and slack at the times of a horizon while nothing is active."""
     for place in range(len(free)):
@@ -199,7 +199,7 @@ def _add_members(
     label: Integers,
     active: Integers,
     part: tuple[int, int],
-    horizon: Horizon,
+    horizon: LookaheadTables,
     free: Integers,
     slacks: Integers,
 ) -> None:
@@ -215,13 +215,13 @@ def _add_members(
 
 
 @compiled
-def _least_slack(horizon: Horizon, free: Integers, slacks: Integers, enough: int) -> int:
-    """Add up the slack that no request can fill, until the budget is exceeded."""
+def _least_slack(horizon: LookaheadTables, free: Integers, slacks: Integers, enough: int) -> int:
+    """Add up the slack that no request can fill, until the gap is exceeded."""
     total = 0
     for ahead in range(len(horizon.gains)):
         gain = horizon.gains[ahead, 0, free[ahead]]
-        for spot in range(1, len(SPOTS)):
-            gain = min(gain, horizon.gains[ahead, spot, free[ahead + SPOTS[spot]]])
+        for offset in range(1, len(OFFSETS)):
+            gain = min(gain, horizon.gains[ahead, offset, free[ahead + OFFSETS[offset]]])
         total += max(0, slacks[ahead] - gain)
         if total > enough:
             break
@@ -338,7 +338,7 @@ def _expand(
     Sets are visited depth first, each after its prefixes.  Returns the number of new labels, and
     the first label that is not expanded: the end of the part, unless there was no room.
     """
-    now, budget, horizon = step.now, step.budget, step.horizon
+    now, gap, horizon = step.now, step.gap, step.horizon
     reduced_costs, later = step.reduced_costs, step.later
     arrivals, outputs, peaks, firsts = states.arrivals, states.outputs, states.peaks, states.firsts
     size = layer.labels.shape[1]
@@ -356,20 +356,20 @@ def _expand(
         spent, began, before = layer.spent[number], layer.began[number], many
         i, is_new, is_added, is_counted = 0, True, False, False
         while True:
-            # Keep the label that is reached, unless its least cost is above the budget.
+            # Keep the label that is reached, unless its least cost is above the gap.
             total = spent + step.largest - value
             if (
                 is_new
-                and total + waiting_cost <= budget
+                and total + waiting_cost <= gap
                 and (
                     not has_cost_to_go
-                    or total + _cost_to_go(label, active, many, now, step.cost_to_go) <= budget
+                    or total + _cost_to_go(label, active, many, now, step.cost_to_go) <= gap
                 )
             ):
                 place = _slot(key, settled, children.labels, slots)
                 at = slots[place]
                 if at < 0:
-                    left = budget - total - waiting_cost
+                    left = gap - total - waiting_cost
                     is_kept = True
                     if looks_ahead:
                         if not is_added:
@@ -400,8 +400,7 @@ def _expand(
                     label[i] == WAITING
                     and arrivals[i] <= now
                     and peaks[i] <= room + max(late, -many * late)
-                    and spent + waiting_cost + reduced_costs[i] - later[i] - savings[i + 1]
-                    <= budget
+                    and spent + waiting_cost + reduced_costs[i] - later[i] - savings[i + 1] <= gap
                     and (step.predecessors[i] < 0 or label[step.predecessors[i]] != WAITING)
                 ):
                     label[i] = now + outputs[i]

@@ -6,7 +6,7 @@ With integer prices, bound L and largest sums R_t, D times the latency of a sche
 
 with the reduced costs rc of its starts and its configurations C_t.  No term is negative.  A label,
 a partial schedule, is dropped when its terms and the least reduced costs of waiting requests exceed
-the budget, or when another label dominates it (`kvopt.bounds.configurations.dominance`).
+the gap, or when another label dominates it (`kvopt.bounds.configurations.dominance`).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from kvopt.bounds.configurations.labels import (
     Round,
     members_of,
 )
-from kvopt.bounds.configurations.lookahead import Lookahead
+from kvopt.bounds.configurations.lookahead_tables import Lookahead
 from kvopt.bounds.configurations.states import States
 from kvopt.errors import Stopped
 from kvopt.kernels.budget import Budget
@@ -113,11 +113,11 @@ class ForwardSearch:
         self, label_limit: int, width: int | None, in_all: int, limit: Budget
     ) -> tuple[int, ...] | None:
         evaluation = self.evaluation
-        budget = (self.target - 1) * evaluation.denominator - evaluation.total
-        if budget < 0:
+        gap = (self.target - 1) * evaluation.denominator - evaluation.total
+        if gap < 0:
             return None
         count = len(self.states.outputs)
-        steps = _rounds(evaluation, self.states.arrivals, self.predecessors, budget)
+        steps = _rounds(evaluation, self.states.arrivals, self.predecessors, gap)
         latest = len(steps) + int(self.states.outputs.max())
         kind = np.int16 if latest <= _LAST_SHORT else np.int32
         nothing = np.zeros(1, dtype=np.int64)
@@ -138,9 +138,9 @@ class ForwardSearch:
                     break
                 except TooWide:  # a beam keeps the better part of a layer
                     lowest = int((layer.spent + (layer.labels == WAITING) @ step.later).min())
-                    if width is None or step.budget <= lowest:
+                    if width is None or step.gap <= lowest:
                         raise
-                    step = step._replace(budget=lowest + (step.budget - lowest) // 2)
+                    step = step._replace(gap=lowest + (step.gap - lowest) // 2)
             # What a checker repeats compares labels of the same waiting requests only.
             one_more = width is None and self.lookahead is not None
             layer = undominated(layer, self.states, step.now, self.threads, one_more=one_more)
@@ -166,7 +166,7 @@ def predecessors_of(instance: Instance) -> Integers:
 
 
 def _rounds(
-    evaluation: Evaluation, arrivals: Integers, predecessors: Integers, budget: int
+    evaluation: Evaluation, arrivals: Integers, predecessors: Integers, gap: int
 ) -> list[Round]:
     """Return the rounds up to the last one at which a better schedule may start anything.
 
@@ -175,22 +175,22 @@ def _rounds(
     late = evaluation.reduced_costs[:, -1:]
     # The last reduced cost is of the first start from T on, which an arrival may put off.
     first = np.maximum(0, arrivals[:, None] - (evaluation.reduced_costs.shape[1] - 1))
-    more = (budget - late) // evaluation.denominator + first
+    more = (gap - late) // evaluation.denominator + first
     waits = np.arange(max(0, int(more.max())) + 1) - first
     drawn = late + waits * evaluation.denominator
-    drawn = np.where((waits >= 0) & (drawn <= budget), drawn, FORBIDDEN)
+    drawn = np.where((waits >= 0) & (drawn <= gap), drawn, FORBIDDEN)
     closed = np.full_like(late, FORBIDDEN)
     reduced_costs = np.concatenate((evaluation.reduced_costs[:, :-1], drawn, closed), axis=1)
     later = np.minimum.accumulate(reduced_costs[:, ::-1], axis=1)[:, ::-1]
     # Sums over all requests must not overflow.
-    reduced_costs, later = np.minimum(reduced_costs, budget + 1), np.minimum(later, budget + 1)
+    reduced_costs, later = np.minimum(reduced_costs, gap + 1), np.minimum(later, gap + 1)
     beyond = reduced_costs.shape[1] - len(evaluation.largest)
     prices = np.pad(evaluation.prices, ((0, beyond), (0, 0)))
     largest = np.pad(evaluation.largest, (0, beyond)).tolist()
     return [
         Round(
             now,
-            budget,
+            gap,
             np.ascontiguousarray(reduced_costs[:, now]),
             np.ascontiguousarray(later[:, now + 1]),
             prices[now + 1],

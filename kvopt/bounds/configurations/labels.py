@@ -62,11 +62,11 @@ def members_of(bits: Integers, count: int) -> Integers:
     return np.flatnonzero(flags[:count])
 
 
-SPOTS = np.array([0, 1, 2, 3, 5, 8, 12, 18, 26])
+OFFSETS = np.array([0, 1, 2, 3, 5, 8, 12, 18, 26])
 """Rounds after a time at which further requests must fit next to the active ones."""
 
 
-class Horizon(NamedTuple):
+class LookaheadTables(NamedTuple):
     """Data of the look-ahead from one round about the rounds after it.
 
     Parameters
@@ -77,7 +77,7 @@ class Horizon(NamedTuple):
         Of all times, as in `Evaluation`; after the last one all prices are 0.
     gains
         Largest price that further requests can add, for each round from ``first`` on, each of
-        `SPOTS` and each amount of free memory there.
+        `OFFSETS` and each amount of free memory there.
     """
 
     first: int
@@ -87,7 +87,7 @@ class Horizon(NamedTuple):
 
 
 _NOTHING = np.zeros(1, dtype=np.int64)
-NO_LOOKAHEAD = Horizon(0, _NOTHING[:, None], _NOTHING, np.zeros((0, 1, 1), dtype=np.int64))
+NO_LOOKAHEAD = LookaheadTables(0, _NOTHING[:, None], _NOTHING, np.zeros((0, 1, 1), dtype=np.int64))
 """Look-ahead over no rounds: it finds no slack."""
 
 
@@ -139,7 +139,7 @@ class Round(NamedTuple):
     ----------
     now
         Start round k; a request that starts is active from time k + 1.
-    budget
+    gap
         The most that a schedule below the target costs above the bound.
     reduced_costs
         Reduced cost of a start of each request now.
@@ -154,11 +154,11 @@ class Round(NamedTuple):
     """
 
     now: int
-    budget: int
+    gap: int
     reduced_costs: Integers
     later: Integers
     prices: Integers
     largest: int
     predecessors: Integers
-    horizon: Horizon = NO_LOOKAHEAD
+    horizon: LookaheadTables = NO_LOOKAHEAD
     cost_to_go: CostToGoTable = NO_COST_TO_GO

@@ -269,7 +269,7 @@ def requests_part(
     """
     weights[:, :] = 0.0
     last, completions = starts.shape[1] - 1, grid.completions
-    hard, smooth = 0.0, 0.0
+    exact, smooth = 0.0, 0.0
     for i in range(len(states.outputs)):
         output, arrival = states.outputs[i], states.arrivals[i]
         state = states.firsts[i] + output - 1
@@ -290,9 +290,9 @@ def requests_part(
                 cost = completions[row] - arrival + sums[row, state] - lowest
                 if cost < 30.0 * tau:
                     weights[row, state] += np.exp(-cost / tau) / total
-        hard += lowest
+        exact += lowest
         smooth += lowest - tau * np.log(total)
-    return hard, smooth
+    return exact, smooth
 
 
 @steering

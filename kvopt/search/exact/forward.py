@@ -11,7 +11,7 @@ from kvopt.bounds.configurations.cost_to_go import CostToGo
 from kvopt.bounds.configurations.evaluation import Evaluation
 from kvopt.bounds.configurations.expand import TooWide
 from kvopt.bounds.configurations.forward_search import FULL_LAYERS, ForwardSearch, predecessors_of
-from kvopt.bounds.configurations.lookahead import Lookahead
+from kvopt.bounds.configurations.lookahead_tables import Lookahead
 from kvopt.bounds.configurations.states import States
 from kvopt.errors import Stopped
 from kvopt.incumbent.incumbent import Search

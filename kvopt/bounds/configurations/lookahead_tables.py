@@ -16,7 +16,7 @@ import numpy as np
 from kvopt.bounds.configurations.carried_sets import HOLD, LEFT, PRICE, fill_knapsack
 from kvopt.bounds.configurations.evaluation import Evaluation
 from kvopt.bounds.configurations.expand import slacks_of
-from kvopt.bounds.configurations.labels import NO_LOOKAHEAD, SPOTS, Horizon
+from kvopt.bounds.configurations.labels import NO_LOOKAHEAD, OFFSETS, LookaheadTables
 from kvopt.bounds.configurations.states import States
 from kvopt.kernels.compiled import compiled
 from kvopt.problem.arrays import Flags, Integers
@@ -37,31 +37,31 @@ class Lookahead:
     ----------
     states, evaluation
         The requests and their prices.
-    budget
+    gap
         Starts with a larger reduced cost are ignored.
     horizon
         Rounds of the look-ahead, beyond the one whose slack is known.
     """
 
-    def __init__(self, states: States, evaluation: Evaluation, budget: int, horizon: int) -> None:
+    def __init__(self, states: States, evaluation: Evaluation, gap: int, horizon: int) -> None:
         self._states, last = states, len(evaluation.prices) - 1
         self._prices = np.pad(evaluation.prices, ((0, horizon + 1), (0, 0)))
         self._largest = np.pad(evaluation.largest, (0, horizon + 1))
-        self._gains = np.zeros((last, horizon, len(SPOTS), states.memory + 1), dtype=np.int64)
-        _fill_gains(states, evaluation.prices, evaluation.reduced_costs <= budget, self._gains)
+        self._gains = np.zeros((last, horizon, len(OFFSETS), states.memory + 1), dtype=np.int64)
+        _fill_gains(states, evaluation.prices, evaluation.reduced_costs <= gap, self._gains)
 
     @staticmethod
     def fits(states: States, evaluation: Evaluation, horizon: int) -> bool:
         """Return whether tables for such a horizon are small and quickly computed."""
         times, cells = len(evaluation.prices) * horizon, states.memory + 1
         work = times * horizon * len(states.outputs) * (states.together + 1) * cells
-        return work <= _MOST_WORK and times * len(SPOTS) * cells <= _MOST_NUMBERS
+        return work <= _MOST_WORK and times * len(OFFSETS) * cells <= _MOST_NUMBERS
 
-    def after(self, now: int) -> Horizon:
+    def after(self, now: int) -> LookaheadTables:
         """Return the look-ahead for labels that have decided the starts of a round."""
         if now >= len(self._gains):
             return NO_LOOKAHEAD
-        return Horizon(now + 2, self._prices, self._largest, self._gains[now])
+        return LookaheadTables(now + 2, self._prices, self._largest, self._gains[now])
 
     def slacks(self, labels: Integers, now: int) -> Integers:
         """Return the least slack after time now + 1, for labels as layers keep them."""
@@ -102,9 +102,9 @@ def _fill_gains(states: States, prices: Integers, allowed: Flags, gains: Integer
 
 @compiled
 def _fill_gains_of(young: Integers, before: Integers, after: Integers, gains: Integers) -> None:
-    """Fill ``gains[spot, free]`` for the states that may be added, by rounds left, descending.
+    """Fill ``gains[offset, free]`` for the states that may be added, by rounds left, descending.
 
-    States with enough rounds left hold tokens at the spot: the tables before and after them are
+    States with enough rounds left hold tokens at the offset: the tables before and after them are
     combined there.
     """
     members, memory = before.shape[0] - 1, before.shape[1] - 1
@@ -114,8 +114,8 @@ def _fill_gains_of(young: Integers, before: Integers, after: Integers, gains: In
     before[:] = _NEVER
     before[0, 0] = 0
     at = 0
-    for spot in range(len(SPOTS) - 1, -1, -1):
-        while at < many and young[at, LEFT] >= SPOTS[spot]:
+    for offset in range(len(OFFSETS) - 1, -1, -1):
+        while at < many and young[at, LEFT] >= OFFSETS[offset]:
             price, hold, left = young[at, PRICE], young[at, HOLD], young[at, LEFT]
             for c in range(members - 1, -1, -1):
                 for held in range(memory - hold - (c + 1) * left + 1):
@@ -123,11 +123,13 @@ def _fill_gains_of(young: Integers, before: Integers, after: Integers, gains: In
                         into = held + hold
                         before[c + 1, into] = max(before[c + 1, into], before[c, held] + price)
             at += 1
-        gains[spot] = 0
+        gains[offset] = 0
         for c in range(members + 1):
-            for held in range(memory - c * SPOTS[spot] + 1):
+            for held in range(memory - c * OFFSETS[offset] + 1):
                 if before[c, held] > _NEVER:
-                    free = held + c * SPOTS[spot]
-                    gains[spot, free] = max(gains[spot, free], before[c, held] + after[at, c, held])
+                    free = held + c * OFFSETS[offset]
+                    gains[offset, free] = max(
+                        gains[offset, free], before[c, held] + after[at, c, held]
+                    )
         for free in range(1, memory + 1):
-            gains[spot, free] = max(gains[spot, free], gains[spot, free - 1])
+            gains[offset, free] = max(gains[offset, free], gains[offset, free - 1])
