@@ -181,7 +181,7 @@ def certify(
 
 def _bounded(driver: plan.Driver, search: Search) -> tuple[plan.PlanStage, ...]:
     """Compute bounds unless they come late; return the later stages."""
-    if plan.is_rushed(search):
+    if plan.bound_share_used_up(search):
         return plan.BOUNDS + plan.SEARCHES
     driver.run(plan.BOUNDS, search.budget)
     return plan.SEARCHES
