@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
+from typing import TYPE_CHECKING
 
 import pytest
 import typer.main
@@ -27,6 +28,9 @@ from kvopt import generate, write_instance
 from kvopt.cli import main
 from kvopt.kernels import clock, compiler
 from kvopt.studies import description, running
+
+if TYPE_CHECKING:
+    from browsing import Browser
 
 # The same examples in every run: a failure is always the fault of the change at hand.
 settings.register_profile("repeatable", derandomize=True, deadline=None, max_examples=NORMAL)
@@ -162,6 +166,15 @@ def studies_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
 def finished_study(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the folder of a small study, which no test may change."""
     return make_study(tmp_path_factory.mktemp("study"))
+
+
+@pytest.fixture(scope="session")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    """Return a Chromium that all tests of pages share."""
+    from browsing import chromium  # it loads what drives a browser
+
+    with chromium(tmp_path_factory.mktemp("profile")) as started:
+        yield started
 
 
 @pytest.fixture
