@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import NamedTuple
 
-from kvopt.bounds.shares import shared_out
+from kvopt.bounds.prefix_shares import shared_out
 from kvopt.problem.problem import Problem
 
 _KEPT = {

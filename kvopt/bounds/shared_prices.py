@@ -33,9 +33,9 @@ from kvopt.bounds.lagrangian import (
     priced_rounds,
     rising_prices,
 )
+from kvopt.bounds.prefix_shares import most_together, shared_out
 from kvopt.bounds.prices import Steps, finest_denominator, fits_int64, rounded_prices
 from kvopt.bounds.scan import Scanner
-from kvopt.bounds.shares import most_together, shared_out
 from kvopt.errors import TooLarge
 from kvopt.incumbent.limits import Limits
 from kvopt.incumbent.proofs import CheckedBound, Prefixes, PriceProof

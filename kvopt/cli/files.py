@@ -7,15 +7,15 @@ from functools import partial
 from pathlib import Path
 
 from kvopt import Instance, export, generate, import_trace, write_instance
-from kvopt.bounds.windows import start_windows
+from kvopt.bounds.start_windows import start_windows
 from kvopt.cli.common import InstanceOptions, Modules, Output, Seed, argument, option
 from kvopt.cli.printing import say, write_output
 from kvopt.errors import InvalidInput
 from kvopt.formulations.export import SUFFIXES, format_of
 from kvopt.problem.families import FAMILIES
 from kvopt.show.summary import counted
-from kvopt.simulate.policies.registry import pairs
-from kvopt.simulate.running import given_schedule
+from kvopt.simulate.policies.by_name import pairs
+from kvopt.simulate.run_policy import given_schedule
 from kvopt.timetable.records import read_record
 from kvopt.timetable.run_files import write_run
 

@@ -12,7 +12,7 @@ from typing import ClassVar, NamedTuple
 from kvopt import Certificate, Instance, PolicyRun, Scope
 from kvopt.bounds.relaxations import chain, relaxed_by
 from kvopt.bounds.seconds import seconds_bound
-from kvopt.bounds.slo import least_times, slo_ceiling, spans_of
+from kvopt.bounds.slo_ceiling import least_times, slo_ceiling, spans_of
 from kvopt.bounds.volume import volume_bound
 from kvopt.errors import InvalidInput, shown
 from kvopt.fleets.planners import arrival_span, planned_machines, service_rate

@@ -12,7 +12,7 @@ from typing import Unpack
 
 from kvopt import Certificate, InvalidInput, read_certificate, write_certificate
 from kvopt import policy as policy_from
-from kvopt.bounds.machine_time import machine_time_bound
+from kvopt.bounds.machine_time_bound import machine_time_bound
 from kvopt.errors import Stopped, TooLarge
 from kvopt.files.atomic import write_atomically
 from kvopt.files.reading import parse_json, read_text
@@ -31,9 +31,8 @@ from kvopt.problem.problem import Problem, as_problem
 from kvopt.problem.scopes import Scope, least_scope
 from kvopt.problem.slo import Slo
 from kvopt.search.attaining import bound_in_time
-from kvopt.simulate.routers.base import ArrivalRouter
-from kvopt.simulate.routers.registry import label_of
-from kvopt.simulate.routers.registry import router as router_from
+from kvopt.simulate.routers import ArrivalRouter, label_of
+from kvopt.simulate.routers import router as router_from
 
 SCHEDULERS = ("slo",)
 """Schedulers that are tried, unless others are named."""

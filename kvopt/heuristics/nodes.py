@@ -8,7 +8,7 @@ A `Node` can be copied, and run by different rules (`kvopt.heuristics.dispatch`)
 fleet share one line, from which a request goes to a worker where it fits (`FIRST`, `EMPTIEST`,
 `FULLEST`).
 
-The look-ahead decides as that of `kvopt.simulate.policies.lookahead`, in compiled loops.
+The look-ahead decides as that of `kvopt.simulate.policies.promised_memory`, in compiled loops.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kvopt.bounds.shares import shared_out
+from kvopt.bounds.prefix_shares import shared_out
 from kvopt.kernels.compiled import compiled
 from kvopt.kernels.copying import copy_into, place_of
 from kvopt.problem.arrays import Floats, Integers, columns_of
@@ -41,7 +41,7 @@ class Requests(NamedTuple):
     memory
         Memory M of each worker.
     arrivals, prompts, outputs
-        Those of each request; prompts include its shares of blocks (`kvopt.bounds.shares`).
+        Those of each request; prompts include its shares of blocks (`kvopt.bounds.prefix_shares`).
     line
         Requests in the order of the line.  The place there is a request's **rank**.
     coming

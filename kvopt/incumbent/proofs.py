@@ -394,7 +394,7 @@ class CheckedBound:
 
 @dataclass(frozen=True, slots=True)
 class SloPrices:
-    """Prices that bound the number of attained service levels, see `kvopt.bounds.slo`.
+    """Prices that bound the number of attained service levels, see `kvopt.bounds.slo_ceiling`.
 
     Parameters
     ----------

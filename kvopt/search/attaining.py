@@ -9,7 +9,7 @@ from math import inf
 from typing import Any
 
 from kvopt.bounds.relaxations import chain
-from kvopt.bounds.slo import least_times, slo_ceiling, spans_of
+from kvopt.bounds.slo_ceiling import least_times, slo_ceiling, spans_of
 from kvopt.errors import Stopped
 from kvopt.heuristics.attaining.rounds import Attaining, attaining_in_rounds
 from kvopt.heuristics.attaining.seconds import attaining_in_seconds
@@ -19,7 +19,7 @@ from kvopt.problem.batch_time import BatchTime
 from kvopt.problem.scopes import Scope
 from kvopt.problem.slo import Levels
 from kvopt.search.exact.all_runs import best_in_time
-from kvopt.simulate.running import run
+from kvopt.simulate.run_policy import run
 from kvopt.timetable.schedule import Schedule
 
 _SCHEDULERS_IN_TIME = 0.3

@@ -10,9 +10,9 @@ from typing import Any
 from kvopt.verify.certified_problem import Problem, Request, relaxed
 from kvopt.verify.check_configurations import by_configurations
 from kvopt.verify.check_prices import by_prices
+from kvopt.verify.check_seconds import by_shares
+from kvopt.verify.check_shared_rounds import by_shared_rounds
 from kvopt.verify.check_volume import by_volume
-from kvopt.verify.seconds import by_shares
-from kvopt.verify.shared_rounds import by_shared_rounds
 from kvopt.verify.step_budget import Invalid, Prepared, Work, ascend, paired, refuse, resources_of
 
 Proof = dict[str, Any]
@@ -21,8 +21,8 @@ KINDS: dict[str, tuple[str, Callable[[Problem, Proof, Work], Prepared]]] = {
     "volume": ("check_volume", by_volume),
     "configurations": ("check_configurations check_prices", by_configurations),
     "search": ("check_configurations check_prices", by_configurations),
-    "shares": ("seconds check_volume", by_shares),
-    "shared-rounds": ("shared_rounds backlog", by_shared_rounds),
+    "shares": ("check_seconds check_volume", by_shares),
+    "shared-rounds": ("check_shared_rounds check_backlog check_seconds", by_shared_rounds),
 }
 """For each kind of proof the modules to read, and the function that prepares its evaluation."""
 _TIMED = ("shares", "shared-rounds")

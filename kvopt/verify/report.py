@@ -7,10 +7,10 @@ from typing import Any
 
 from kvopt.verify.certified_problem import Problem, problem_of
 from kvopt.verify.check_eager import check_eager
+from kvopt.verify.check_machine_time import check_machine_time
 from kvopt.verify.check_proofs import modules_of, value_of_proof
 from kvopt.verify.check_runs import Times, checked_run, times_of, uncovered
-from kvopt.verify.machine_time import check_machine_time
-from kvopt.verify.slo import check_in_time
+from kvopt.verify.check_slo import check_in_time
 from kvopt.verify.step_budget import Work, as_decimal, quoted, refuse
 
 
@@ -131,8 +131,9 @@ def _modules(certificate: dict[str, Any]) -> str:
     names = {"certificate_shape", "certified_problem", "check_runs", "report", "step_budget"}
     names = names.union(*map(modules_of, proofs))
     names |= {"check_eager"} if "eager" in certificate else set()
-    more = {"slo", "machine_time"} & certificate.keys()
-    names |= more | ({"seconds"} if more and certificate["clock"] != "rounds" else set())
+    further = {f"check_{name}" for name in ("slo", "machine_time") if name in certificate}
+    in_seconds = further and certificate["clock"] != "rounds"
+    names |= further | ({"check_seconds"} if in_seconds else set())
     return f"checked by {len(names)} modules of kvopt/verify: {', '.join(sorted(names))}"
 
 

@@ -56,7 +56,7 @@ def test_the_total_is_that_of_the_evaluation_with_tables() -> None:
         assert (copies == knots.copies(states, starts)).all()
         prices, denominator = drawn_prices(source, states, knots, 50), source.choice((1, 7, 64))
         found = evaluate(states, knots, starts, prices, denominator)
-        assert total_of(states, knots, copies, prices, denominator) == found.total
+        assert total_of(states, knots, prices, denominator) == found.total
 
 
 @pytest.mark.interpreted

@@ -38,16 +38,16 @@ from kvopt import (
     solve,
     verify,
 )
+from kvopt.bounds.prefix_shares import Processed, processed, shared_out
 from kvopt.bounds.seconds import MIX, seconds_bound
-from kvopt.bounds.seconds_evaluation import FULL, served, shares, shares_bound
-from kvopt.bounds.shares import Processed, processed, shared_out
+from kvopt.bounds.seconds_evaluation import FULL, request_times, served, shares_bound
 from kvopt.certificates.certificate_files import certificate_text
 from kvopt.errors import InvalidInput
 from kvopt.incumbent.proofs import SharesProof
 from kvopt.kernels.budget import Budget
 from kvopt.problem.clocks import Seconds, arrivals_ns
 from kvopt.problem.problem import Problem
-from kvopt.simulate.running import run as simulate
+from kvopt.simulate.run_policy import run as simulate
 from kvopt.verify.check_proofs import missing, value_of_proof
 from kvopt.verify.step_budget import Work
 
@@ -131,7 +131,7 @@ def test_floats_are_near_the_exact_numbers() -> None:
     instance = generate("conversation-summarisation", 300, 16_492, seed=2)
     model = BatchTime([Line(45_000_000, 160_000), Line(32_000_000, 310_000)], 80)
     for lines in (model.lines, model.lines[1:]):
-        exact, near = (shares(instance, model, lines, kind) for kind in (object, float))
+        exact, near = (request_times(instance, model, lines, kind) for kind in (object, float))
         for name in ("takes", "delays", "alone"):
             wanted = getattr(exact, name).astype(float)
             assert getattr(near, name) == pytest.approx(wanted, rel=1e-9)
@@ -173,7 +173,7 @@ def test_weights_help_where_the_server_is_mostly_idle() -> None:
     instance = Instance(4000, requests)
     plain = shares_bound(instance, A100, SharesProof((0, 1)))
     found = seconds_bound(instance, A100)
-    alone = shares(instance, A100, A100.lines, object).alone.sum()
+    alone = request_times(instance, A100, A100.lines, object).alone.sum()
     assert found.value_ns > 1.5 * plain
     assert found.value_ns == pytest.approx(alone, rel=1e-6)
     assert simulate(instance, "fcfs", clock=Seconds(A100)).objective == alone
@@ -183,7 +183,7 @@ def test_company_counts_prompts_that_others_wait_for() -> None:
     """Requests that overlap a little: alone each takes 1.6 s, and prompts take 0.3 s."""
     requests = [Request(0, 1000, 30, arrival_seconds=0.8 * i) for i in range(40)]
     instance = Instance(16_000, requests)
-    alone = shares(instance, A100, A100.lines, object).alone.sum()
+    alone = request_times(instance, A100, A100.lines, object).alone.sum()
     found = seconds_bound(instance, A100)
     run = simulate(instance, "fcfs", clock=Seconds(A100))
     assert any(found.proof.company)
@@ -221,7 +221,9 @@ def test_exact_where_floats_and_64_bits_end() -> None:
     server = Server([(most, most)], most, most)
     proof = SharesProof((0,), (20, 64), (9, 0), parts=3)
     assert len({*values_of(Instance(most, rows), server, "runs", proof, literally=False)}) == 1
-    alone = shares(Instance(most, rows), batch_time(server), batch_time(server).lines, object).alone
+    alone = request_times(
+        Instance(most, rows), batch_time(server), batch_time(server).lines, object
+    ).alone
     assert seconds_bound(Instance(most, rows), batch_time(server)).value_ns > alone[0]
 
 

@@ -25,8 +25,8 @@ from kvopt import (
     solve,
     verify,
 )
-from kvopt.bounds import shares
-from kvopt.bounds.shares import most_together, shared_out
+from kvopt.bounds import prefix_shares
+from kvopt.bounds.prefix_shares import most_together, shared_out
 from kvopt.certificates.certificate_files import certificate_text
 from kvopt.incumbent.certificate import Certificate
 from kvopt.verify.certified_problem import hash_of, problem_of, relaxed
@@ -140,9 +140,9 @@ def test_false_claims_about_shares_are_refused(
     for scope in ("runs", "pauses"):
         assert verdict({**value, "scope": scope}, path).startswith("INVALID: instance: prefixes")
     for method in ("volume", "lagrangian"):
-        monkeypatch.setattr(shares, "most_together", lambda _, **__: [3, 2])
+        monkeypatch.setattr(prefix_shares, "most_together", lambda _, **__: [3, 2])
         right = bound(FOREST, method).checked
-        monkeypatch.setattr(shares, "most_together", lambda _, **__: [1, 1])
+        monkeypatch.setattr(prefix_shares, "most_together", lambda _, **__: [1, 1])
         wrong = bound(FOREST, method).checked
         assert right is not None
         assert wrong is not None

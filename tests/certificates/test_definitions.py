@@ -111,7 +111,7 @@ def test_a_ceiling_by_shared_rounds_names_its_modules() -> None:
              "slopes": [], "interference": [], "row_prices": [[0, 0]]}  # fmt: skip
     slo = {"limits": {"e2e": "9s"}, "ceiling": 2, "proof": proof, "attained": [], "best": None}
     modules, line = executed(json.dumps({**content, "slo": slo}))
-    assert "shared_rounds" in modules
+    assert "check_shared_rounds" in modules
     assert modules <= set(line.partition(": ")[2].split(", "))
 
 

@@ -24,7 +24,7 @@ from kvopt import (
     generate,
     verify,
 )
-from kvopt.bounds.machine_time import machine_time_bound
+from kvopt.bounds.machine_time_bound import machine_time_bound
 from kvopt.certificates.certificate_files import certificate_text
 from kvopt.fleets import FleetOverTime, fleet_over_time, fleet_sizes
 from kvopt.fleets.scaling import lower_counts
@@ -32,7 +32,7 @@ from kvopt.fleets.windows import Trial, Windows
 from kvopt.problem.clocks import ROUNDS, Clock, Seconds
 from kvopt.problem.problem import Problem
 from kvopt.problem.scopes import Scope
-from kvopt.simulate.running import run
+from kvopt.simulate.run_policy import run
 from kvopt.timetable.schedule import Schedule
 from kvopt.verify import verify_text
 

@@ -16,7 +16,7 @@ from strategies import batch_time, drawn_fleet, plain, random_instances, timed_i
 
 from kvopt import Instance, Schedule, bound, certify, heuristics, solve
 from kvopt.bounds import lagrangian
-from kvopt.bounds.slo import least_times, slo_ceiling, spans_of
+from kvopt.bounds.slo_ceiling import least_times, slo_ceiling, spans_of
 from kvopt.heuristics import reinsertion
 from kvopt.heuristics.attaining.rounds import attaining_in_rounds
 from kvopt.heuristics.attaining.seconds import attaining_in_seconds

@@ -26,7 +26,7 @@ from kvopt.verify import Verdict, verify, verify_text
 from kvopt.verify.certified_problem import Problem, Request, hash_of
 from kvopt.verify.certified_problem import problem_of as read_problem
 from kvopt.verify.check_proofs import value_of_proof
-from kvopt.verify.slo import Due, most_in_time
+from kvopt.verify.check_slo import Due, most_in_time
 from kvopt.verify.step_budget import Work
 
 Place = tuple[str | int, ...]

@@ -136,7 +136,8 @@ class DualAscent:
             if self._budget.over():
                 return
             if self._few_knots:
-                value = self._with_all_starts(*self._ascended(stage, target()))
+                numerators, unit = self._ascended(stage, target())
+                value = -(-total_of(self.states, self.knots, numerators, unit) // unit)
                 proof = self.proof(target())
             else:
                 self.evaluation = self.ascend(stage, target())
@@ -173,12 +174,6 @@ class DualAscent:
         )
         return numerators, denominator
 
-    def _with_all_starts(self, numerators: Integers, denominator: int) -> int:
-        """Return the bound of prices, with all starts."""
-        copies = self.knots.copies_by_arrival(self.states)
-        total = total_of(self.states, self.knots, copies, numerators, denominator)
-        return -(-total // denominator)
-
     def fix_starts(self, evaluation: Evaluation, target: int) -> None:
         """Remove the starts that no schedule below the target can have, if they are many.
 
@@ -202,8 +197,8 @@ class DualAscent:
             return evaluation.bound, self.proof(target)
         assert self._latest is not None
         value = min(evaluation.bound, target)
-        numerators = np.array(self._latest.numerators)
-        alone = self._with_all_starts(numerators, self._latest.denominator)
+        numerators, unit = np.array(self._latest.numerators), self._latest.denominator
+        alone = -(-total_of(self.states, self.knots, numerators, unit) // unit)
         if alone >= value:
             return alone, ConfigurationProof((self._latest,))
         return value, self.proof(target)

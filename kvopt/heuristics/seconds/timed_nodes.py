@@ -1,0 +1,343 @@
+"""A list scheduler on a clock of seconds whose state can be copied, extended and evaluated.
+
+Of the first in line that fit, it starts the one of lowest key: the machine time of a request less a
+preference for long prompts.  This fills memory that would stay empty: a short prompt can fill the
+memory next to a long one later, but not the other way round.
+
+The total latency of a run is a bound by prices of machine time (``docs/theory/seconds.md``), plus
+the *reduced costs* of starts, plus the price of all time that no request takes.  So a run can be
+evaluated by its first rounds.
+
+It has a node and loops of its own.  With those of rounds (`kvopt.heuristics.nodes`), which know
+workers and shared blocks, beams had the same runs, but took 5.6 s of processor time instead of 4.1:
+each call counts references to three times as many arrays.  With fewer calls they take 2.9 s.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from kvopt.heuristics.attaining.loops import Pace, Timed, fits, join, round_length
+from kvopt.kernels.compiled import compiled
+from kvopt.kernels.copying import copy_into, place_of
+from kvopt.kernels.magnitudes import NEVER
+from kvopt.problem.arrays import Floats, Integers
+
+COME, ACTIVE, BASE, NOW, TIME, DONE, _ASK, WAITING, WAITS, _IDLE, LATENCY = range(11)
+"""Entries of `TimedNode.counts`: numbers of arrived and of active requests, the sum of their
+prompts less starts, the round, its time, the number of completed ones, whether to scan the line,
+the number of waiting ones, how often the server resumed work, whether it is idle, the latency of
+started requests so far."""
+_UNHURRIED = 300
+"""After so many requests in a row that lose nothing by waiting, later ones are not tried."""
+
+
+class Rules(NamedTuple):
+    """Dispatch rule: how requests are taken from the line; all floats, so that loops can vary them.
+
+    Parameters
+    ----------
+    window
+        Requests to try.
+    fill
+        A prompt of all memory divides the machine time in the key by e to this power.
+    together
+        Requests that may start with one round.
+    """
+
+    window: float
+    fill: float
+    together: float
+
+
+class Times(NamedTuple):
+    """Prices of machine time, and the machine time of requests.
+
+    Parameters
+    ----------
+    prices, begin, step
+        Prices of a nanosecond from ``begin`` on, every ``step`` nanoseconds, with 0 after the last.
+    takes, works, waits
+        For each request its machine time, the work of its first round, and the time from its start
+        to its mean service.
+    lowest, cheapest
+        Lowest cost of each request, and a start that has it.
+    fixed, decode
+        Fixed part of a round, and work of a round of one token, by the lines of the bound.
+    """
+
+    prices: Floats
+    begin: int
+    step: float
+    takes: Floats
+    works: Floats
+    waits: Floats
+    lowest: Floats
+    cheapest: Floats
+    fixed: float
+    decode: float
+
+
+class TimedNode(NamedTuple):
+    """State of a run.
+
+    Parameters
+    ----------
+    counts
+        Numbers with the entries `NOW` and others.
+    queue
+        Ranks of waiting requests, ascending.
+    active
+        End, peak and position of each active request, by its end.
+    """
+
+    counts: Integers
+    queue: Integers
+    active: Integers
+
+
+class Server(NamedTuple):
+    """Requests on a clock, prices of machine time, and the line in which requests wait.
+
+    Parameters
+    ----------
+    timed, times
+        Requests and prices.
+    line, ranks, keys
+        Requests by rank, their ranks, and the logarithms of their machine times.
+    """
+
+    timed: Timed
+    times: Times
+    line: Integers
+    ranks: Integers
+    keys: Floats
+
+
+class Done(NamedTuple):
+    """Events of a run.
+
+    Parameters
+    ----------
+    starts
+        Rounds in which requests start.
+    resumed
+        Rounds and times at which an idle server resumed work.
+    """
+
+    starts: Integers
+    resumed: Integers
+
+
+class Room(NamedTuple):
+    """Work arrays of one expansion: a node, its run, and changes to keys."""
+
+    copy: TimedNode
+    done: Done
+    noise: Floats
+
+
+def empty_node(count: int) -> TimedNode:
+    """Return the node before any request has arrived."""
+    counts = np.zeros(11, dtype=np.int64)
+    counts[_ASK] = counts[_IDLE] = 1
+    return TimedNode(counts, np.zeros(count, dtype=int), np.zeros((count + 1, 3), dtype=int))
+
+
+@compiled
+def copy_timed(node: TimedNode, copy: TimedNode, seen: int) -> None:
+    """Copy a node, with the given number of its waiting requests."""
+    copy_into(copy.counts, node.counts, len(node.counts))
+    waiting = copy.counts[WAITING] = min(node.counts[WAITING], seen)
+    copy_into(copy.queue, node.queue, waiting)
+    source, target = node.active, copy.active
+    for place in range(node.counts[ACTIVE]):
+        for entry in range(3):
+            target[place, entry] = source[place, entry]
+
+
+@compiled
+def run_on(server: Server, node: TimedNode, rules: Rules, until: int, room: Room) -> float:
+    """Run a node until a time, and return its cost above the bound of the prices."""
+    timed, times, done, ranks = server.timed, server.times, room.done, server.ranks
+    counts, queue, cost, arrivals = node.counts, node.queue, 0.0, timed.arrivals
+    share = times.fixed / timed.memory
+    while counts[TIME] < until and counts[DONE] < len(arrivals):
+        if counts[ACTIVE] == 0 and counts[WAITING] == 0:
+            arrival = arrivals[timed.coming[counts[COME]]]
+            if arrival >= until:
+                break
+            counts[TIME] = max(counts[TIME], arrival)
+            counts[_IDLE] = 1
+
+        # Requests that arrived join the line by rank.
+        while counts[COME] < len(arrivals):
+            i = timed.coming[counts[COME]]
+            if arrivals[i] > counts[TIME]:
+                break
+            rank = ranks[i]
+            place = place_of(rank, queue, 0, counts[WAITING])
+            for x in range(counts[WAITING], place, -1):
+                queue[x] = queue[x - 1]
+            queue[place] = rank
+            counts[WAITING] += 1
+            counts[COME] += 1
+            counts[_ASK] = 1
+
+        # Requests of the line start, as many together as the rule says.
+        started, prompts, works = 0, 0, 0.0
+        while counts[_ASK] and started < rules.together:
+            i = -1
+            if counts[WAITING]:
+                i = _next(timed, server.line, server.keys, room.noise, rules, node)
+            if i < 0:
+                counts[_ASK] = 0
+                break
+            if counts[_IDLE]:
+                done.resumed[counts[WAITS], 0] = counts[NOW]
+                done.resumed[counts[WAITS], 1] = counts[TIME]
+                counts[WAITS] += 1
+                counts[_IDLE] = 0
+            done.starts[i] = counts[NOW]
+            counts[LATENCY] += counts[TIME] - arrivals[i]
+            started, prompts = started + 1, prompts + timed.prompts[i]
+            works += times.works[i]
+            cost += reduced_cost(timed, times, i, counts[TIME])
+
+        # Nothing changes until a completion or an arrival.
+        last = until
+        if counts[COME] < len(arrivals):
+            last = min(last, arrivals[timed.coming[counts[COME]]])
+        cost += _pass_rounds(timed.pace, share, times, node, started, prompts, works, last)
+    return cost
+
+
+@compiled
+def _pass_rounds(
+    pace: Pace,
+    share: float,
+    times: Times,
+    node: TimedNode,
+    started: int,
+    prompts: int,
+    works: float,
+    until: int,
+) -> float:
+    """Let rounds pass until the next scan of the line; return the price of the unused time."""
+    counts, active = node.counts, node.active
+    now, time, number = counts[NOW] + 1, counts[TIME], counts[ACTIVE]
+    stop = now if counts[_ASK] else active[0, 0]
+    kv, decode = pace.kv_ns, times.decode * number
+    held = counts[BASE] + number * now
+    length = round_length(pace, number + prompts, prompts, held)
+    taken = works + decode - times.decode * started + (kv + share) * held
+    cost = price_at(times, float(time)) * (length - taken)
+    time += length
+    began, spare, flat = time, 0.0, round_length(pace, number, 0, 0)
+    while now < stop and time < until:
+        now += 1
+        held += number
+        time += flat + kv * held
+        spare += flat - decode - share * held
+    cost += price_at(times, 0.5 * (began + time)) * spare
+    counts[LATENCY] += number * (time - counts[TIME])
+    counts[NOW], counts[TIME] = now, time
+    gone = 0
+    while gone < number and active[gone, 0] == now:
+        counts[BASE] -= active[gone, 1] - now
+        gone += 1
+    if gone:
+        for place in range(gone, number):
+            for entry in range(3):
+                active[place - gone, entry] = active[place, entry]
+        counts[ACTIVE] -= gone
+        counts[DONE] += gone
+        counts[_ASK] = 1
+    return float(cost)
+
+
+@compiled
+def _next(
+    timed: Timed, line: Integers, keys: Floats, noise: Floats, rules: Rules, node: TimedNode
+) -> int:
+    """Start one of the first in line, and return it; -1 if none fits."""
+    counts, queue, now = node.counts, node.queue, node.counts[NOW]
+    number, best, lowest = counts[ACTIVE], -1, np.inf
+    room, first = timed.memory - counts[BASE], node.active[0, 0] if number else NEVER
+    for place in range(min(counts[WAITING], int(rules.window))):
+        rank = queue[place]
+        i = line[rank]
+        prompt, output = timed.prompts[i], timed.outputs[i]
+        key = keys[i] + noise[rank] - rules.fill * prompt / timed.memory
+        soon = min(first, now + output)  # the first completion, where most requests fail
+        if key >= lowest or (number + 1) * soon + prompt - now > room:
+            continue
+        if fits(node.active, number, now + output, prompt + output, timed.memory):
+            best, lowest = place, key
+    if best < 0:
+        return -1
+    i = line[queue[best]]
+    end = now + timed.outputs[i]
+    join(node.active, number, end, timed.prompts[i] + timed.outputs[i], i)
+    counts[ACTIVE] += 1
+    counts[BASE] += timed.prompts[i] - now
+    for x in range(best, counts[WAITING] - 1):
+        queue[x] = queue[x + 1]
+    counts[WAITING] -= 1
+    return int(i)
+
+
+@compiled
+def cost_of_line(server: Server, node: TimedNode) -> float:
+    """Return the loss of waiting requests by now against their cheapest starts."""
+    cost, unhurried, now = 0.0, 0, node.counts[TIME]
+    timed, times = server.timed, server.times
+    for place in range(node.counts[WAITING]):
+        i = server.line[node.queue[place]]
+        if times.cheapest[i] < now:
+            cost += reduced_cost(timed, times, i, now)
+            unhurried = 0
+        else:
+            unhurried += 1
+            if unhurried > _UNHURRIED:
+                break
+    return cost
+
+
+@compiled
+def reduced_cost(timed: Timed, times: Times, i: int, start: int) -> float:
+    """Return about the reduced cost of a start."""
+    served = start + times.waits[i]
+    paid = times.takes[i] * price_at(times, served)
+    return float(served - timed.arrivals[i] + paid - times.lowest[i])
+
+
+@compiled
+def price_at(times: Times, time: float) -> float:
+    """Return the price of a nanosecond."""
+    place = (time - times.begin) / times.step
+    before = int(place)
+    if place < 0 or before >= len(times.prices) - 1:
+        return 0.0
+    low, high = times.prices[before], times.prices[before + 1]
+    return float(low + (place - before) * (high - low))
+
+
+@compiled
+def find_cheapest(timed: Timed, times: Times) -> None:
+    """Find the lowest cost of each request, at its arrival or at the times of given prices."""
+    for i in range(len(timed.arrivals)):
+        arrival = timed.arrivals[i]
+        served = arrival + times.waits[i]
+        best, where = times.waits[i] + times.takes[i] * price_at(times, served), float(arrival)
+        first = max(int((served - times.begin) / times.step) + 1, 0)
+        for place in range(first, len(times.prices)):
+            late = times.begin + place * times.step
+            if late - arrival >= best:
+                break
+            cost = late - arrival + times.takes[i] * times.prices[place]
+            if cost < best:
+                best, where = cost, late - times.waits[i]
+        times.lowest[i], times.cheapest[i] = best, where
