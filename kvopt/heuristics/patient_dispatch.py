@@ -272,14 +272,10 @@ def draw_rule(
     if plain:
         return Rule(usual[0], usual[1], choice, usual[3], usual[4])
     if uniform(rng) < 0.5:
-        window, patience = (
-            usual[0] * np.exp(_NEAR * normal(rng)),
-            usual[1] * np.exp(_NEAR * normal(rng)),
-        )
-        fill, allowed = (
-            usual[3] * np.exp(_NEAR * normal(rng)),
-            usual[4] * np.exp(_NEAR * normal(rng)),
-        )
+        window = usual[0] * np.exp(_NEAR * normal(rng))
+        patience = usual[1] * np.exp(_NEAR * normal(rng))
+        fill = usual[3] * np.exp(_NEAR * normal(rng))
+        allowed = usual[4] * np.exp(_NEAR * normal(rng))
         blur, tilt = 0.1 * uniform(rng), 0.0
     else:
         window = 2.0 * (_WIDEST / 2.0) ** uniform(rng)

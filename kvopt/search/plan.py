@@ -15,8 +15,8 @@ from dataclasses import dataclass, replace
 
 from kvopt.bounds.relaxations import chain
 from kvopt.bounds.staircases import FEW_REQUESTS
-from kvopt.formulations.cpsat import LARGEST_PAIRS
-from kvopt.heuristics.seconds.runs import offer_policies, search_runs
+from kvopt.formulations.cpsat import has_few_pairs
+from kvopt.heuristics.seconds.worker_moves import offer_policies, search_runs
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.proofs import Proof, VolumeProof
 from kvopt.kernels.budget import Budget
@@ -126,15 +126,10 @@ def _is_large(search: Search) -> bool:
     return search.problem.is_fleet or not has_configurations(search)
 
 
-def _has_few_pairs(search: Search) -> bool:
-    """Whether CP-SAT can build its program."""
-    return len(search.instance) * (len(search.instance) - 1) <= LARGEST_PAIRS
-
-
 def _is_provable(search: Search) -> bool:
     """Whether the proof of a solver gets most of the time."""
     few = len(search.instance) <= _MAX_SOLVER_FIRST
-    fits = _has_few_pairs(search) and not search.checkable
+    fits = has_few_pairs(search.instance) and not search.checkable
     return few and (fits or not search.problem.is_fleet)
 
 
@@ -304,7 +299,7 @@ SEARCHES = (
               stages.search_beams_in_seconds),
     PlanStage("routers", _knows_prefixes, search_runs),
     PlanStage("beams", _is_searched_by_beams, stages.improve_sharing,
-              lambda s: 0.3 if _has_few_pairs(s) else 1.0),
+              lambda s: 0.3 if has_few_pairs(s.instance) else 1.0),
     PlanStage("narrower", lambda s: _is_restricted(s) and stages.is_wide(s),
               lambda s, t: stages.search_narrower(s, t, solving)),
     PlanStage("proof by a solver", lambda s: _is_restricted(s) and not stages.is_wide(s),

@@ -40,13 +40,11 @@ from kvopt.search.exact.forward import (
 from kvopt.search.stages import states_priced
 
 _CLIMB_BEFORE_SEARCH = 0.5
-"""Share of the time:
-ascent of prices of states; searches with their remaining starts have the rest."""
+"""Share of the time for prices of states; searches with their starts have the rest."""
 _LOCAL_SEARCH_BESIDE = 0.2
 """Share of the time: local search in a thread parallel to forward searches."""
 _CLIMB_OF_TOKENS = 0.3
-"""Share of the time:
-ascent of prices of tokens before a search, if none are known and the LP is too large."""
+"""Share of the time for prices of tokens before a search, if the LP is too large."""
 _GROWTH = 3
 """Factor of beam width and label limit from one stage to the next."""
 _MIN_LOCAL_SEARCH = 20.0
