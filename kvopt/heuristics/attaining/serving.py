@@ -185,12 +185,14 @@ def serve(
     is_idle, in_time = True, True
     due = timed.due.end.copy()  # from its first token on a request also keeps its pace
     while True:
+        # Requests that have arrived join the line; those not kept come after all others.
         while coming < count and timed.arrivals[timed.coming[coming]] <= time:
             i = timed.coming[coming]
             coming += 1
             if kept[i] or not in_time:
                 lines.waiting[lines.ranks[i]] = 1
                 waiting += 1
+        # Of the first in line those start that are in time, fit, and make no others late.
         rank = seen = prompts = 0
         soonest = NEVER  # when the first tokens of those that start now are due
         left = waiting
@@ -206,6 +208,7 @@ def serve(
             rest = patience * later * (o - 1)
             is_late = time + first > timed.due.early[i] or time + first + rest > due[i]
             is_slow = rest > timed.due.rest[i]
+            # Even alone it would be late, so it gives up its place.
             if in_time and (is_late or (is_slow and number == 0)):
                 lines.waiting[rank] = 0
                 waiting -= 1
@@ -242,6 +245,7 @@ def serve(
             else:
                 seen += 1
             rank += 1
+        # An idle server lets the others in once no kept request is left, or waits for an arrival.
         if number == 0:
             if in_time and hopeful == 0:
                 in_time = False
@@ -254,6 +258,7 @@ def serve(
             if waiting == 0:
                 time, now, is_idle = max(time, timed.arrivals[timed.coming[coming]]), now + 1, True
             continue
+        # Rounds pass up to an arrival or a completion; the first has the prompts.
         rounds, passed = lines.active[0, 0] - now, 1
         ended = time + round_length(pace, number + prompts, prompts, base + number * (now + 1))
         for place in range(number):
@@ -266,6 +271,7 @@ def serve(
             passed += 1
             ended += round_length(pace, number, 0, base + number * (now + passed))
         time, now = ended, now + passed
+        # Completed requests leave the batch.
         while number > 0 and lines.active[0, 0] == now:
             i = lines.active[0, 2]
             if in_time and kept[i]:

@@ -32,7 +32,7 @@ _EXCHANGES = 0.3
 """Share of the orders with such a replacement."""
 _LATE = 0.6
 """Position of the horizon between their mean start and their last start."""
-_LARGEST_BLUR, _LEAST_BLUR = 0.5, 0.01
+_MAX_BLUR, _MIN_BLUR = 0.5, 0.01
 """Deviation of random places in the line, as a share of their number."""
 
 
@@ -105,9 +105,10 @@ def _improve(placing: Placing, first: int, stop: int, orders: int, random: State
     _place(placing, best)
     begun = fleet.starts[best]
     horizon = int(begun.mean() + _LATE * (begun.max() - begun.mean()))
-    least = _taken_out(placing, best, horizon)
+    lowest = _taken_out(placing, best, horizon)
     for _ in range(orders - 1):
-        blur = len(best) * _LARGEST_BLUR * (_LEAST_BLUR / _LARGEST_BLUR) ** uniform(random)
+        # The members in an order that differs a little.
+        blur = len(best) * _MAX_BLUR * (_MIN_BLUR / _MAX_BLUR) ** uniform(random)
         keys = np.arange(len(best)) + 0.0
         for place in range(len(best)):
             keys[place] += blur * normal(random)
@@ -124,16 +125,17 @@ def _improve(placing: Placing, first: int, stop: int, orders: int, random: State
         left = tried[place]
         if behind > 0:
             tried[place] = line[behind]
+        # The cheaper order stays; a request that was replaced is the next in line.
         _place(placing, tried)
         cost = _taken_out(placing, tried, horizon)
         change = 0.0
         if behind > 0:
-            # Both as if they started at the horizon.
+            # Both count as if they started at the horizon.
             for i, sign in ((left, 1.0), (line[behind], -1.0)):
                 held = tokens_of(paid, moment, horizon, prompts[i], outputs[i], horizon)
                 change += sign * (horizon + held)
-        if cost + change < least:
-            least = cost
+        if cost + change < lowest:
+            lowest = cost
             copy_into(best, tried, len(best))
             if behind > 0:
                 for x in range(behind, stop, -1):
