@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from functools import partial
+from types import FunctionType
 from typing import Any, NamedTuple, cast
 
 import numpy as np
 
 from kvopt.kernels.budget import Budget
-from kvopt.kernels.compiled import compiled, with_names
+from kvopt.kernels.compiled import compiled
 from kvopt.kernels.magnitudes import NEVER
 from kvopt.kernels.random_numbers import State, reseed
 from kvopt.problem.arrays import Flags, Floats, Integers
@@ -227,8 +228,14 @@ def _tries(
 
 
 def tries_of(name: str, operations: Operations) -> Callable[..., None]:
-    """Return the compiled loop over expansions for one kind of node, under a name of its own."""
-    return compiled(with_names(name, _tries, _of=operations))
+    """Return the compiled loop over expansions for one kind of node.
+
+    As a copy with other operations it is as fast as one that was written for them.  It needs a
+    name of its own, for the cache of machine code.
+    """
+    loop = FunctionType(_tries.__code__, {**globals(), "_of": operations}, name)
+    loop.__qualname__ = name
+    return compiled(loop)
 
 
 class Course(NamedTuple):

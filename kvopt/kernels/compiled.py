@@ -13,7 +13,6 @@ import threading
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from types import FunctionType
 from typing import Any, TypeVar, cast
 
 from numba import config, njit
@@ -44,17 +43,6 @@ def steering(function: Function) -> Function:
     Integers stay exact.
     """
     return _watched(function, fastmath=True)
-
-
-def with_names(name: str, template: Function, **names: Any) -> Function:
-    """Return a copy of a function with other values for some of its global names.
-
-    Compiled, it is as fast as one that was written for them, and its cache depends on their files.
-    It needs a name of its own, for the cache.
-    """
-    function = FunctionType(template.__code__, {**template.__globals__, **names}, name)
-    function.__qualname__ = name
-    return cast("Function", function)
 
 
 # ---- storage of machine code ----------------------------------------------------------------
