@@ -33,7 +33,7 @@ from kvopt.bounds.prices import Sums, price_bound, rounded_prices, start_costs
 from kvopt.errors import TooLarge
 from kvopt.formulations.highs import interruptible, set_options
 from kvopt.incumbent.incumbent import Search
-from kvopt.incumbent.proofs import PriceProof
+from kvopt.incumbent.proofs import CheckedBound
 from kvopt.kernels.budget import Budget
 from kvopt.kernels.dependencies import load_highspy
 from kvopt.problem.arrays import Floats, Integers
@@ -67,27 +67,26 @@ _LAST_TIME = 20_000_000
 """Last time that may have a price; beyond, the tables take too much memory."""
 
 
-def offer_lp_bound(
-    search: Search, largest_columns: int = 3_000_000, budget: Budget | None = None
-) -> PriceProof | None:
-    """Solve the relaxation and offer the bound of its duals; return them, or None.
+def lp_bound(
+    search: Search, budget: Budget, largest_columns: int = 3_000_000
+) -> tuple[CheckedBound, bool] | None:
+    """Return the bound of the duals of the relaxation, and whether they are optimal.
 
-    The budget is for the LP solver alone, by default that of the search.  More columns than the
-    largest number raise `TooLarge`.
+    None without time.  The search only tells how HiGHS runs and when it stops; the budget is for
+    HiGHS alone.  More columns than the largest number raise `TooLarge`.
     """
-    if search.budget.over() or not len(search.instance):
+    instance = search.instance
+    if search.budget.over() or not len(instance):
         return None
-    count = int((fluid_end(search.instance) - Kinds.of(search.instance).arrivals + 1).sum())
+    count = int((fluid_end(instance) - Kinds.of(instance).arrivals + 1).sum())
     if count > largest_columns:
         raise TooLarge(f"the LP would have {count:,} columns; the limit is {largest_columns:,}")
     search.budget.refuse(_BYTES * count)
-    with search.timing("solve"):
-        vertex = lp_vertex(search, budget or search.budget)
+    vertex = lp_vertex(search, budget)
     if vertex is None:
         return None
     prices = rounded_prices(vertex.prices, _DENOMINATOR)
-    search.offer_checked(price_bound(search.instance, prices), "lp", prices)
-    return prices if vertex.is_optimal else None
+    return CheckedBound(price_bound(instance, prices), "lp", prices), vertex.is_optimal
 
 
 class Averaged(NamedTuple):

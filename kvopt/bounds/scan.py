@@ -193,13 +193,13 @@ def _bound(
     line = slope * (volume * offset + moment)
     wait = unit * (begin + way.first)
     rest = max(volume * low, volume * mean - (s + o) * rough)
-    climb = min(0.0, (unit + slope * volume) * (end - 1 - begin))
+    drop = min(0.0, (unit + slope * volume) * (end - 1 - begin))
     stepped = 0.0
     if stairs is not None:
         for row in range(way.reached):
             stepped += (o - max(stairs.thresholds[row] - s - 1, 0)) * stairs.lows[row, at]
-    size = wait + abs(line) + abs(volume * low) + abs(volume * mean) + abs(climb) + stepped
-    return float(wait + rest + line + climb + stepped - _SAFETY * size)
+    size = wait + abs(line) + abs(volume * low) + abs(volume * mean) + abs(drop) + stepped
+    return float(wait + rest + line + drop + stepped - _SAFETY * size)
 
 
 @compiled

@@ -11,7 +11,7 @@ at each time active requests pay for no more tokens than memory has, and
 is at most the total latency of any schedule.  A turn of a session pays for all of its shared
 blocks until the next turn arrives, and shares may change later.
 
-L is concave in prices, and in shares at given prices.  Prices climb as those of
+L is concave in prices, and in shares at given prices.  Prices rise as those of
 `kvopt.bounds.lagrangian` do; shares grow by a factor with the payment of a user for the whole node,
 and are scaled down to their limit.  Floats only steer: bounds are evaluated in integers.
 """

@@ -47,7 +47,7 @@ from kvopt.show.summary import (
     relative_gap,
     rounded,
 )
-from kvopt.simulate.policies.servers import PausingPolicy, ServerPolicy
+from kvopt.simulate.policies.server_policies import PausingPolicy, ServerPolicy
 
 _HEADROOM_TODAY = 0.4
 """Share of the time: the run of the scheduler of today, which all else is compared with."""
@@ -56,8 +56,7 @@ _HEADROOM_SETTINGS = 0.4
 _HEADROOM_MACHINES = 0.4
 """Share of the time: numbers of machines, of what is left then, if there is a service level."""
 _HEADROOM_NARROWER = 0.2
-"""Share of the time:
-a narrower scope, of the rest; it is not used if the interval of the wide one decides."""
+"""Share of the rest for a narrower scope; not used if the interval of the wide one decides."""
 TIME_LIMIT = 120.0
 """Seconds for all of it."""
 ATTAIN = "99%"
@@ -526,7 +525,7 @@ class _Work:
         self._set(today=today)
         policy, instance = policy_from(scheduler), self.problem.instance
         if isinstance(policy, PausingPolicy):
-            note = limit_note(today, policy.most_active)
+            note = limit_note(today, policy.active_limit)
             self._set(notes=(*self.result.notes, *([note] if note else [])))
         block = policy.block if isinstance(policy, ServerPolicy) else instance.block_size
         for_all = sum(request.peak + block for request in instance)

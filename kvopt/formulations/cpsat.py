@@ -37,6 +37,11 @@ LARGEST_PAIRS = 200_000
 """Limit of ordered pairs: the model grows with their number."""
 
 
+def has_few_pairs(instance: Instance) -> bool:
+    """Whether the model of an instance is small enough to be built."""
+    return len(instance) * (len(instance) - 1) <= LARGEST_PAIRS
+
+
 class PairModel:
     """A ``cp_model.CpModel`` of total latency, to which constraints can be added.
 

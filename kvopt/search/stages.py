@@ -14,7 +14,7 @@ from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any
 
 from kvopt.bounds.configurations.size import check_large, check_size, check_starts, is_quick
-from kvopt.bounds.lp import QUICK_COLUMNS, offer_lp_bound
+from kvopt.bounds.lp import QUICK_COLUMNS, lp_bound
 from kvopt.bounds.relaxations import chain, relaxed_by
 from kvopt.bounds.seconds import SecondsBound, seconds_bound
 from kvopt.bounds.shared_rounds_ascent import shared_rounds_bound
@@ -23,7 +23,7 @@ from kvopt.bounds.volume import volume_bound
 from kvopt.errors import PolicyFault, Stopped, TooLarge
 from kvopt.formulations.highs import solved_relaxation
 from kvopt.heuristics.list_schedules import offer_list_schedules, one_after_another
-from kvopt.heuristics.seconds.runs import offer_one_by_one, policies_for
+from kvopt.heuristics.seconds.worker_moves import offer_one_by_one, policies_for
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.interrupts import run_in_thread
 from kvopt.incumbent.proofs import CheckedBound, VolumeProof, lines_of, prices_of, token_prices
@@ -33,7 +33,7 @@ from kvopt.problem.instance import Instance
 from kvopt.problem.scopes import Scope
 from kvopt.search.engines import engine_of
 from kvopt.search.meanwhile import prover
-from kvopt.simulate.running import run
+from kvopt.simulate.run_policy import run
 from kvopt.timetable.eager import eager_schedule
 
 if TYPE_CHECKING:
@@ -230,8 +230,17 @@ def solve_small_lp(search: Search, budget: Budget) -> bool:
 def solve_lp(search: Search, budget: Budget, columns: int = _LP_COLUMNS) -> bool:
     """Bound by the LP, if it is small; return whether it was solved."""
     with search.surviving("lp"), suppress(TooLarge):
-        return offer_lp_bound(search, columns, budget) is not None
+        return offer_lp(search, budget, columns)
     return False
+
+
+def offer_lp(search: Search, budget: Budget, columns: int = 3_000_000) -> bool:
+    """Offer the bound by the LP, if it has no more columns; return whether it was solved."""
+    with search.timing("solve"):
+        solved = lp_bound(search, budget, columns)
+    if solved is not None:
+        search.offer_bound(solved[0])
+    return solved is not None and solved[1]
 
 
 def bound_by_wider(
@@ -332,7 +341,7 @@ def search_layers_with_pauses(search: Search, _: Budget) -> None:
         upper = len(search.instance) * (search.instance.last_arrival + search.instance.total_output)
 
     def work() -> None:
-        best = search_layers(search.instance, prices, upper, search.budget.over).schedule
+        best = search_layers(search.instance, prices, upper, search.budget.over)
         if best is not None:
             search.offer(best, "exhaustive search")
         search.offer_claimed(upper if best is None else best.objective, "exhaustive search")
@@ -347,7 +356,7 @@ def as_longer_prompts(search: Search, work: Callable[[Search], object]) -> None:
 
 def search_beams_in_seconds(search: Search, budget: Budget) -> None:
     """Offer the best run of some beams by the prices of the bound, until they find none better."""
-    from kvopt.heuristics.seconds.searching import beams_in_seconds  # loads numba
+    from kvopt.heuristics.seconds.timed_beams import beams_in_seconds  # loads numba
 
     assert search.checked is not None, "the bound comes first"
     assert isinstance(search.clock, Seconds)

@@ -324,7 +324,7 @@ class TestDualAscent:
             last = objective_end(instance) if source.random() < 0.6 else source.randint(1, 12)
             rising = DualAscent(instance, last)
             for stage in STAGES[:: source.choice((1, 3))]:
-                evaluation = rising.climb(stage, optimum)
+                evaluation = rising.ascend(stage, optimum)
                 assert min(target, evaluation.bound) <= optimum
                 if evaluation.bound >= target:
                     assert not below

@@ -58,7 +58,7 @@ def test_the_total_is_that_of_the_evaluation_with_tables() -> None:
         assert (copies == knots.copies(states, starts)).all()
         prices, denominator = drawn_prices(source, states, knots, 50), source.choice((1, 7, 64))
         found = evaluate(states, knots, starts, prices, denominator)
-        assert total_of(states, knots, copies, prices, denominator) == found.total
+        assert total_of(states, knots, prices, denominator) == found.total
 
 
 def test_few_completions_steer_by_their_own_gradient_and_prove_nothing() -> None:
@@ -74,7 +74,7 @@ def test_few_completions_steer_by_their_own_gradient_and_prove_nothing() -> None
         ahead, behind = (evaluator(prices + sign * 1e-5 * direction).smooth for sign in (1, -1))
         slope = float((point.gradient * direction).sum())
         assert (ahead - behind) / 2e-5 == pytest.approx(slope, abs=1e-4)
-        exact = total_of(states, knots, copies, rounded(prices, 2**20), 2**20) / 2**20
+        exact = total_of(states, knots, rounded(prices, 2**20), 2**20) / 2**20
         assert point.exact >= exact - 1e-3
 
 

@@ -64,7 +64,7 @@ def short_stages(instance: Instance, optimum: int) -> Iterator[tuple[DualAscent,
     rising = DualAscent(instance, known(search.schedule).makespan)
     for steps, more in ((1, 3), (2, 1), (5, 1), (9, 0)):
         target = optimum + more
-        evaluation = rising.climb(AscentStage(1, 0.1, 0.0, steps), optimum)
+        evaluation = rising.ascend(AscentStage(1, 0.1, 0.0, steps), optimum)
         yield rising, evaluation, target
         if evaluation.bound >= target:
             break

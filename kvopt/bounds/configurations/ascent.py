@@ -1,6 +1,6 @@
 """Prices of states that rise towards the configuration bound.
 
-The smooth stand-in of `kvopt.bounds.configurations.smoothing` is climbed by a limited-memory
+The smooth stand-in of `kvopt.bounds.configurations.smoothing` is maximised by a limited-memory
 quasi-Newton method, at first with few knots and a high temperature, then with more and more
 knots at lower and lower ones.  Few knots make a fast evaluation and find the general shape;
 many take the last per cent.  The result is the best exact value.
@@ -29,7 +29,7 @@ from kvopt.problem.arrays import Flags, Floats, Integers
 _HOTTER = 1.25
 """Factor on the temperature of a knot whose sums leave the range of floats."""
 _HEADROOM = 0.85
-"""Share of a temperature at which floats must hold all sums when a climb begins."""
+"""Share of a temperature at which floats must hold all sums when an ascent begins."""
 
 
 class Point(NamedTuple):
@@ -62,7 +62,7 @@ class Evaluator:
     copies
         How many requests can be in each state at each knot, computed by default.
     apart
-        Distance in rounds of the completions that are evaluated; a grid is exact enough to climb.
+        Distance in rounds of the completions that are evaluated; a grid is exact enough.
     """
 
     def __init__(
@@ -89,7 +89,7 @@ class Evaluator:
         """Evaluate first prices; raise the temperature of knots where floats demand it.
 
         The test is at a somewhat lower temperature: without this headroom the first steps leave the
-        range of floats, and the climb ends where it began.
+        range of floats, and the ascent ends where it began.
         """
         while True:
             self._taus *= _HEADROOM
@@ -132,7 +132,7 @@ class Evaluator:
 
 
 class AscentStage(NamedTuple):
-    """How prices of states climb for a while.
+    """How prices of states rise for a while.
 
     Parameters
     ----------
@@ -141,7 +141,7 @@ class AscentStage(NamedTuple):
     heat
         Temperature, as a share of the mean latency of a round.
     gain
-        Share of the bound that a window must add, or the climb ends.
+        Share of the bound that a window must add, or the ascent ends.
     steps
         Most steps.
     window
@@ -168,14 +168,14 @@ Pair = tuple[Floats, Floats, float]
 """A step, the change of the gradient over it, and one over their product."""
 
 
-def climb_stage(
+def ascend(
     evaluate: Evaluator,
     prices: Floats,
     stage: AscentStage,
     value: int,
     budget: Budget,
 ) -> tuple[Floats, Floats]:
-    """Climb until the gain per step is small; return the best prices and the last ones.
+    """Ascend until the gain per step is small; return the best prices and the last ones.
 
     The method is L-BFGS with a simple line search.  Its first step changes the steepest price by
     one temperature.  The value of a good schedule sets the scale of a gain.

@@ -1,9 +1,9 @@
 """Raise the configuration bound from fluid prices in stages, and fix starts by reduced costs.
 
-A stage has knots and a temperature.  It climbs until gains are small, and evaluates its best prices
-in integers.  Then it removes starts that no better schedule can have.  This raises later bounds:
-fewer requests can be in a state, so fewer configurations remain.  For thousands of requests in a
-small cache prices have few knots, and no start is removed.
+A stage has knots and a temperature.  It ascends until gains are small, and evaluates the best
+prices in integers.  Then it removes starts that no better schedule can have.  This raises later
+bounds: fewer requests can be in a state, so fewer configurations remain.  For thousands of requests
+in a small cache prices have few knots, and no start is removed.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from kvopt.bounds.configurations.ascent import AscentStage, Evaluator, climb_stage
+from kvopt.bounds.configurations.ascent import AscentStage, Evaluator, ascend
 from kvopt.bounds.configurations.evaluation import (
     Evaluation,
     denominator_for,
@@ -52,7 +52,7 @@ STAGES = (
     AscentStage(_FINE, 0.002, 4e-5, 800, window=40),
     AscentStage(_FINE, 0.001, 2e-5, 800, window=40),
 )
-"""Stages of the climb: coarse and hot to fine and cold, then patient ones with all knots."""
+"""Stages of the ascent: coarse and hot to fine and cold, then patient ones with all knots."""
 
 _STAGES_AT_FEW_KNOTS = (
     AscentStage(1, 0.02, 1e-3, 100),
@@ -124,7 +124,7 @@ class DualAscent:
     def bounds(
         self, target: Callable[[], int], *, fixes: bool = True, patience: float = 1.0
     ) -> Iterator[CheckedBound]:
-        """Climb stage by stage; yield each bound, then remove starts.
+        """Ascend stage by stage; yield each bound, then remove starts.
 
         The target is the total latency of the best schedule, by which starts are removed.  Patient
         stages end after that share of the time, so that callers can use the rest.
@@ -136,21 +136,22 @@ class DualAscent:
             if self._budget.over():
                 return
             if self._few_knots:
-                value = self._with_all_starts(*self._climbed(stage, target()))
+                numerators, unit = self._ascended(stage, target())
+                value = -(-total_of(self.states, self.knots, numerators, unit) // unit)
                 proof = self.proof(target())
             else:
-                self.evaluation = self.climb(stage, target())
+                self.evaluation = self.ascend(stage, target())
                 value, proof = self.proved(self.evaluation, target())
             yield CheckedBound(value, "configuration", proof)
             if fixes and not self._few_knots and not whole.over():
                 self.fix_starts(self.evaluation, target())
 
-    def climb(self, stage: AscentStage, value: int) -> Evaluation:
+    def ascend(self, stage: AscentStage, value: int) -> Evaluation:
         """Run a stage; the value of a good schedule sets the scale."""
-        prices = self._climbed(stage, value)
+        prices = self._ascended(stage, value)
         return evaluate(self.states, self.knots, self.starts, *prices)
 
-    def _climbed(self, stage: AscentStage, value: int) -> tuple[Integers, int]:
+    def _ascended(self, stage: AscentStage, value: int) -> tuple[Integers, int]:
         """Return numerators of the best prices of a stage, and their denominator."""
         apart = max(1, self._coarsest // stage.refinement)
         knots = Knots.every(apart, self._last)
@@ -159,7 +160,7 @@ class DualAscent:
         copies = knots.copies_by_arrival(states) if self._few_knots else None
         spacing = max(1, apart // _COMPLETIONS_PER_KNOT)
         evaluator = Evaluator(states, knots, self.starts, tau, self._threads, copies, spacing)
-        best, self._prices = climb_stage(evaluator, prices, stage, value, self._budget)
+        best, self._prices = ascend(evaluator, prices, stage, value, self._budget)
         denominator = denominator_for(states, knots, best)
         numerators = rounded(best, denominator)
         pairs = zip(
@@ -172,12 +173,6 @@ class DualAscent:
             tuple(map(tuple, numerators.tolist())),
         )
         return numerators, denominator
-
-    def _with_all_starts(self, numerators: Integers, denominator: int) -> int:
-        """Return the bound of prices, with all starts."""
-        copies = self.knots.copies_by_arrival(self.states)
-        total = total_of(self.states, self.knots, copies, numerators, denominator)
-        return -(-total // denominator)
 
     def fix_starts(self, evaluation: Evaluation, target: int) -> None:
         """Remove the starts that no schedule below the target can have, if they are many.
@@ -202,8 +197,8 @@ class DualAscent:
             return evaluation.bound, self.proof(target)
         assert self._latest is not None
         value = min(evaluation.bound, target)
-        numerators = np.array(self._latest.numerators)
-        alone = self._with_all_starts(numerators, self._latest.denominator)
+        numerators, unit = np.array(self._latest.numerators), self._latest.denominator
+        alone = -(-total_of(self.states, self.knots, numerators, unit) // unit)
         if alone >= value:
             return alone, ConfigurationProof((self._latest,))
         return value, self.proof(target)

@@ -71,10 +71,8 @@ def denominator_for(states: States, knots: Knots, prices: Floats) -> int:
     """
     longest = int(states.outputs.max())
     latest = knots.last + longest + int(states.arrivals.max())
-    largest = (latest + float(prices.max(initial=0.0)) * longest) * (
-        len(states.outputs) + knots.last
-    )
-    largest *= states.workers
+    largest = latest + float(prices.max(initial=0.0)) * longest
+    largest *= (len(states.outputs) + knots.last) * states.workers
     return int(2 ** max(0, min(_FINEST, 58 - int(np.ceil(np.log2(largest + 1))))))
 
 
@@ -106,17 +104,15 @@ def evaluation_of(
     return Evaluation(denominator, total - int(largest.sum()), reduced_costs, by_time, largest)
 
 
-def total_of(
-    states: States, knots: Knots, copies: Integers, prices: Integers, denominator: int
-) -> int:
-    """Return the total that `evaluate` would find with all starts, without its tables.
+def total_of(states: States, knots: Knots, prices: Integers, denominator: int) -> int:
+    """Return the total of `evaluate` with all starts, without its tables.
 
     So it works for thousands of requests.
     """
     starts = np.ones((1, knots.last + 1), dtype=np.bool_)
     costs = np.empty(starts.shape, dtype=np.int64)
     total = _fill_costs(states, knots.times, prices.T.copy(), denominator, starts, costs)
-    return total - int(_largest(states, knots, copies, prices).sum())
+    return total - int(_largest(states, knots, knots.copies_by_arrival(states), prices).sum())
 
 
 def _largest(states: States, knots: Knots, copies: Integers, prices: Integers) -> Integers:

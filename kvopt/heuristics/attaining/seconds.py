@@ -29,8 +29,7 @@ from kvopt.problem.clocks import arrivals_ns
 from kvopt.problem.instance import Instance
 
 _RUNS_IN_TIME = 0.4
-"""Share of the time:
-moves between workers of a fleet in seconds, after each worker has searched by itself."""
+"""Share of the time for moves between workers, after each worker has searched by itself."""
 
 
 @dataclass(frozen=True, slots=True)

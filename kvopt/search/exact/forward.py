@@ -5,17 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from kvopt.bounds.configurations.cost_to_go import CostToGo
+from kvopt.bounds.configurations.dual_ascent import DualAscent
 from kvopt.bounds.configurations.evaluation import Evaluation
 from kvopt.bounds.configurations.expand import TooWide
 from kvopt.bounds.configurations.forward_search import FULL_LAYERS, ForwardSearch, predecessors_of
 from kvopt.bounds.configurations.lookahead_tables import Lookahead
-from kvopt.bounds.configurations.states import States
+from kvopt.bounds.configurations.tokens import PricedTokens
 from kvopt.errors import Stopped
 from kvopt.incumbent.incumbent import Search
-from kvopt.incumbent.proofs import ConfigurationProof, SearchProof
 from kvopt.kernels.budget import Budget
 from kvopt.kernels.clock import wall_time
 
@@ -70,17 +70,6 @@ def label_limit(search: Search) -> int:
     return min(search.limits.params.exact_most_labels, search.budget.memory_left // label)
 
 
-class Priced(Protocol):
-    """States of requests, with prices that prove a search below a target."""
-
-    states: States
-
-    def proof(
-        self, target: int, kept: tuple[int, ...], cuts: tuple[int, ...]
-    ) -> ConfigurationProof | SearchProof:
-        """Return the proof that no schedule is below a target."""
-
-
 class _Effort(NamedTuple):
     """Cost of a gain of the bound: the logarithm of the labels, and seconds."""
 
@@ -106,7 +95,11 @@ class Forward:
     """
 
     def __init__(
-        self, search: Search, priced: Priced, evaluation: Evaluation, limit: Budget | None = None
+        self,
+        search: Search,
+        priced: DualAscent | PricedTokens,
+        evaluation: Evaluation,
+        limit: Budget | None = None,
     ) -> None:
         assert search.schedule is not None
         self._search, self._priced, self._evaluation = search, priced, evaluation
