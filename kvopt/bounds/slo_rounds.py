@@ -18,7 +18,6 @@ from kvopt.bounds.prefix_shares import Processed
 from kvopt.bounds.seconds_evaluation import FULL, integers
 from kvopt.bounds.shared_rounds import (
     Rates,
-    machines_of,
     priced,
     row_slopes,
     sums_over,
@@ -78,7 +77,7 @@ class OfSharedRounds:
         self._exact_rates = Rates.of(instance, model, rows, FULL)
         self._rows = tuple(rows)
         self._columns, self._rates = in_kind(self._exact, float), self._exact_rates.in_floats()
-        self._there = machines_of(instance) * times.width
+        self._there = instance.used_workers * times.width
         # The cells that the window of each request touches.
         self._reach = (
             np.minimum(times.begins // times.width, times.count),
