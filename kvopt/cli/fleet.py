@@ -18,7 +18,8 @@ from kvopt.problem.instance import MOST_WORKERS
 
 if TYPE_CHECKING:
     from kvopt.fleets.over_time import FleetOverTime
-    from kvopt.fleets.sizes import Band, FleetSizes
+    from kvopt.fleets.sizes import FleetSizes
+    from kvopt.fleets.targets import Band
 
 _COUNTS = re.compile(r"([0-9]{1,6})(?:\.\.([0-9]{1,6}))?")
 _MOST_COUNTS = 1000
@@ -96,7 +97,7 @@ def fleet_command(
     end, and a known schedule reaches the upper one.  Ctrl-C keeps the results; the same
     command with the same --out continues.
     """
-    from kvopt.fleets.running import FleetMatch, fleet_sizes, routers_of
+    from kvopt.fleets.evaluating import FleetMatch, fleet_sizes, routers_of
     from kvopt.fleets.scaling import fleet_over_time
 
     is_over_time = over_time.every is not None
@@ -217,7 +218,7 @@ def _lines_over_time(over_time: FleetOverTime) -> Iterator[str]:
 def _lines(sizes: FleetSizes) -> Iterator[str]:
     measure = sizes.measure
     yield sizes.answer
-    yield f"target: {measure.said(sizes.target)}"
+    yield f"target: {measure.sentence(sizes.target)}"
     rows = [
         {
             "machines": band.workers,

@@ -107,7 +107,8 @@ def headroom_command(
     Exit status: 0, 3 if the time ended before any bound, 130 after Ctrl-C, 2 for input that is
     refused.
     """
-    from kvopt.fleets.headroom import ATTAIN, headroom
+    from kvopt.fleets.analysis import headroom
+    from kvopt.fleets.gains import ATTAIN
 
     common.refuse_attain(server.attain, server.slo)
     router_from(server.router)

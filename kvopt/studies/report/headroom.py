@@ -17,7 +17,7 @@ from kvopt.version import __version__
 if TYPE_CHECKING:
     from markupsafe import Markup
 
-    from kvopt.fleets.headroom import Headroom
+    from kvopt.fleets.gains import Headroom
     from kvopt.fleets.sizes import FleetSizes
 
 PAGE = "headroom.html"

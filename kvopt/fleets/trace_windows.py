@@ -14,43 +14,38 @@ from functools import cached_property
 from itertools import accumulate
 from typing import NamedTuple
 
-from kvopt.bounds.machine_time import machine_time_bound
 from kvopt.bounds.slo import least_times, spans_of
 from kvopt.errors import InvalidInput, shown
-from kvopt.fleets.measures import unit_length
-from kvopt.fleets.planners import planned_machines, service_rate
-from kvopt.incumbent.machine_time import MachineTime
-from kvopt.problem.clocks import Clock
-from kvopt.problem.instance import Instance
-from kvopt.problem.problem import Problem
+from kvopt.fleets.targets import planned_machines, service_rate, unit_length
+from kvopt.problem.problem import Problem, as_problem
 from kvopt.problem.requests import Request
 from kvopt.problem.scopes import Scope
 from kvopt.problem.slo import Levels, Slo, allowed_misses
 from kvopt.simulate.routers.base import ArrivalRouter, SwitchedRouter
 from kvopt.simulate.routers.registry import router as router_from
 from kvopt.simulate.running import run
-from kvopt.timetable.schedule import Schedule
+from kvopt.timetable.runs import PolicyRun
 
-MOST_WINDOWS = 10_000
+MAX_WINDOWS = 10_000
 """Limit of the windows: a mistyped length should not run for days."""
 
 _LENGTH = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,6})?)(h|m|s|ms|)")
 
 
-def length_of(text: str | int, instance: Instance, clock: Clock, field: str) -> int:
+def length_of(text: str | int, problem: Problem, field: str) -> int:
     """Return a length of time in units of the clock.
 
     Examples
     --------
-    >>> from kvopt.problem.clocks import ROUNDS
-    >>> length_of("1m", Instance(9, [Request(0, 1, 2)], round_ms=50), ROUNDS, "--every")
+    >>> from kvopt import Instance
+    >>> length_of("1m", Problem(Instance(9, [Request(0, 1, 2)], round_ms=50)), "--every")
     1200
     """
     match = _LENGTH.fullmatch(str(text))
     if match is None:
         reason = f"must be a length of time, 10m or 90s, or a number of rounds, got {shown(text)}"
         raise InvalidInput(reason, field=field)
-    return int(Fraction(match[1]) * unit_length(match[2], instance, clock, field, "10m, 90s"))
+    return int(Fraction(match[1]) * unit_length(match[2], problem, field, "10m, 90s"))
 
 
 class Trial(NamedTuple):
@@ -96,8 +91,8 @@ class Windows:
     def __post_init__(self) -> None:
         if self.length < 1:
             raise InvalidInput("must be at least one round or nanosecond", field="--every")
-        if len(self) > MOST_WINDOWS:
-            reason = f"makes {len(self):,} windows, at most {MOST_WINDOWS:,} are allowed"
+        if len(self) > MAX_WINDOWS:
+            reason = f"makes {len(self):,} windows, at most {MAX_WINDOWS:,} are allowed"
             raise InvalidInput(reason, field="--every")
 
     def __len__(self) -> int:
@@ -184,12 +179,9 @@ class Windows:
         part = replace(instance.in_tokens(), requests=requests, block_tokens=None, name=None)
         return replace(self.problem, instance=part, scope=self.problem.scope.without_sharing)
 
-    def machine_time(self) -> MachineTime:
-        """Return a bound on machine time if numbers of machines may change at any time."""
-        return machine_time_bound(self.problem, self.length, self.allowed)
-
+    @cached_property
     def formula(self) -> list[int]:
-        """Return the number of machines of planners for each window, which proves nothing."""
+        """The number of machines of planners for each window, which proves nothing."""
         rate = service_rate(self.problem.instance, self.problem.clock, self.levels)
         return [planned_machines(len(members), self.length, rate) for members in self.members]
 
@@ -224,26 +216,21 @@ class Windows:
         router: str,
         counts: Sequence[int],
         should_stop: Callable[[], bool] = lambda: False,
-    ) -> tuple[Trial | None, Schedule]:
-        """Simulate a scheduler and a router on these numbers of machines; no trial if none ends.
+    ) -> PolicyRun:
+        """Return the run of a scheduler and a router on these numbers of machines.
 
         Machines that are switched off take no more requests, and finish those that they have.
         """
         inner = router_from(router)
         assert isinstance(inner, ArrivalRouter), "requests are sent when they arrive"
-        fleet = replace(self.problem.instance, workers=max(counts))
-        schedule = run(
-            replace(self.problem, instance=fleet),
-            policy,
-            router=SwitchedRouter(inner, self.taking(counts)),
-            should_stop=should_stop,
-        )
-        if not schedule.is_complete:
-            return None, schedule
-        return self.judged(counts, schedule), schedule
+        fleet = as_problem(self.problem, workers=max(counts))
+        way = SwitchedRouter(inner, self.taking(counts))
+        return run(fleet, policy, router=way, should_stop=should_stop)
 
-    def judged(self, counts: Sequence[int], schedule: Schedule) -> Trial:
-        """Return the misses of a schedule by windows, and the machine time after switching off."""
+    def trial(self, counts: Sequence[int], schedule: PolicyRun) -> Trial | None:
+        """Return the misses of a run by windows, and what is drained; None if it never ended."""
+        if not schedule.is_complete:
+            return None
         times = schedule.first_tokens, schedule.completions
         misses = []
         for members in self.members:
@@ -252,7 +239,13 @@ class Windows:
             misses.append(len(members) - levels.attained(*columns))
         return Trial(tuple(counts), tuple(misses), self._drained(counts, schedule))
 
-    def _drained(self, counts: Sequence[int], schedule: Schedule) -> tuple[int, ...]:
+    def failing(self, trial: Trial | None) -> list[int]:
+        """Return the windows in which too many requests miss, all without a trial."""
+        if trial is None:
+            return [*range(len(self))]
+        return [k for k, misses in enumerate(trial.misses) if misses > self.allowed[k]]
+
+    def _drained(self, counts: Sequence[int], schedule: PolicyRun) -> tuple[int, ...]:
         """Return the time in each window that machines work which are off."""
         machines = max(counts)
         workers = schedule.workers or [0] * len(self.arrivals)
