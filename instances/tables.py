@@ -50,8 +50,8 @@ from kvopt.files.atomic import write_atomically
 from kvopt.kernels.pipes import writing_output
 from kvopt.studies import Record, Study, StudyProgress, builtin_study, run_study
 from kvopt.studies.description import Limits, resolved_text
-from kvopt.studies.intervals import by_policy
-from kvopt.studies.records import FILE
+from kvopt.studies.ratio_intervals import by_policy
+from kvopt.studies.record_lines import FILE
 from kvopt.studies.sources import Entry
 from kvopt.studies.tasks import tasks_of
 

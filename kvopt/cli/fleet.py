@@ -19,10 +19,9 @@ from kvopt.problem.instance import MOST_WORKERS
 if TYPE_CHECKING:
     from kvopt.fleets.over_time import FleetOverTime
     from kvopt.fleets.sizes import FleetSizes
-    from kvopt.fleets.targets import Band
 
 _COUNTS = re.compile(r"([0-9]{1,6})(?:\.\.([0-9]{1,6}))?")
-_MOST_COUNTS = 1000
+_MAX_COUNTS = 1000
 """Limit of the numbers of machines: a mistyped range should not run for days."""
 
 
@@ -100,16 +99,15 @@ def fleet_command(
     from kvopt.fleets.evaluating import FleetMatch, fleet_sizes, routers_of
     from kvopt.fleets.scaling import fleet_over_time
 
-    is_over_time = over_time.every is not None
-    refuse("--start-up", "goes with --every", not is_over_time and over_time.start_up is not None)
+    every, start_up = over_time.every, over_time.start_up
+    refuse("--start-up", "goes with --every", every is None and start_up is not None)
     only = "--every needs --attain 99% with --slo, and has no --match, --target or --counts"
     others = (aims.match, aims.target, tried.counts)
-    refuse("options", only, is_over_time and (aims.attain is None or any(others)))
-    is_target = aims.match is None
+    refuse("options", only, every is not None and (aims.attain is None or any(others)))
     exclusive = [aims.match, aims.target, aims.attain]
     refuse("options", "give --match, --target or --attain, one of them", exclusive.count(None) != 2)
     no_match = "goes with --match; --counts names the machines to try"
-    refuse("--workers", no_match, is_target and problem.workers is not None)
+    refuse("--workers", no_match, aims.match is None and problem.workers is not None)
     counts = None if tried.counts is None else _parsed(tried.counts)
     clock = timing.clock()
     if out is not None:
@@ -137,16 +135,14 @@ def fleet_command(
     }
     result: FleetSizes | FleetOverTime
     with common.undisturbed(), blamed_on(problem.file):
-        if over_time.every is not None:
-            result = day = fleet_over_time(
-                instance, over_time.every, start_up=over_time.start_up, **shared
-            )
+        if every is not None:
+            result = day = fleet_over_time(instance, every, start_up=start_up, **shared)
             show(day.to_json(), _lines_over_time(day))
         else:
             result = sizes = fleet_sizes(instance, aim, counts=counts, **shared)
             show(sizes.to_json(), _lines(sizes))
         if out is not None:  # last: a full disk must not lose the answer
-            _write(result, out, "every" if is_over_time else "fleet")
+            _write(result, out, "fleet" if every is None else "every")
     common.finish(result.signal_number)
 
 
@@ -162,8 +158,8 @@ def _parsed(text: str) -> list[int]:
         if not 1 <= first <= last <= MOST_WORKERS:
             reason = f"must rise from 1 at least to {MOST_WORKERS:,} at most, got {shown(text)}"
             raise InvalidInput(reason, field="--counts")
-        if len(counts) + last - first >= _MOST_COUNTS:
-            raise InvalidInput(f"has more than {_MOST_COUNTS:,} numbers", field="--counts")
+        if len(counts) + last - first >= _MAX_COUNTS:
+            raise InvalidInput(f"has more than {_MAX_COUNTS:,} numbers", field="--counts")
         counts.update(range(first, last + 1))
     return sorted(counts)
 
@@ -225,7 +221,11 @@ def _lines(sizes: FleetSizes) -> Iterator[str]:
             f"{measure.name} at least": measure.worded(band.lower, up=False),
             "at most": measure.worded(band.upper, up=True),
             "found by": band.found_by,
-            "target": _verdict(sizes, band),
+            "target": "impossible"
+            if sizes.is_impossible(band)
+            else "reached"
+            if sizes.is_reached(band)
+            else "open",
             **{label: measure.worded(band.runs.get(label), up=True) for label in sizes.labels},
         }
         for band in sizes.bands
@@ -234,9 +234,3 @@ def _lines(sizes: FleetSizes) -> Iterator[str]:
     say(sizes.scope.sentence)
     if sizes.left:
         say(f"kvopt: not looked at: {', '.join(map(str, sizes.left))} machines")
-
-
-def _verdict(sizes: FleetSizes, band: Band) -> str:
-    if sizes.is_impossible(band):
-        return "impossible"
-    return "reached" if sizes.is_reached(band) else "open"

@@ -22,6 +22,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from textwrap import fill
 from typing import Any
 
 from rich.cells import cell_len, set_cell_size
@@ -41,7 +42,7 @@ from kvopt.version import __version__
 _LOGGER = logging.getLogger("kvopt")
 
 _LOG_EVERY = 1.0
-"""Least seconds between two improvements that go into a log file."""
+"""Shortest time, in seconds, between two improvements that go into a log file."""
 
 _RENEW_EVERY = 0.2
 """Seconds between two updates of the terminal."""
@@ -232,6 +233,14 @@ def show(value: Mapping[str, Any], lines: Iterable[str] = ()) -> None:
         print(line)
 
 
+def fitting(sentence: str) -> str:
+    """Return a sentence in lines that fit the terminal, as it is for a file or a pipe."""
+    if not sys.stdout.isatty():
+        return sentence
+    width = Console().width
+    return fill(sentence, width, break_long_words=False, break_on_hyphens=False)
+
+
 def or_dash(value: object) -> str:
     """Return a cell; an unknown value is a dash, never 0."""
     return "-" if value is None else f"{value:,}" if isinstance(value, int) else str(value)
@@ -273,17 +282,17 @@ _KINDS = {
 
 def settings_table(settings: Mapping[str, Mapping[str, Any]]) -> list[str]:
     """Return the lines of a table with the best settings of a server."""
-    rows = []
-    for kind, row in settings.items():
-        rows.append(
+    return table(
+        [
             {
                 "server, simulated": _KINDS.get(kind, kind),
                 "mean s": f"{row['mean_seconds']:.4f}",
                 "policy": " behind ".join(filter(None, (row["policy"], row.get("router")))),
                 "vllm serve": row["vllm"],
             }
-        )
-    return table(rows)
+            for kind, row in settings.items()
+        ]
+    )
 
 
 def _cell(value: object) -> str:

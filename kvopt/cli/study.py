@@ -31,7 +31,7 @@ from kvopt.show.summary import counted
 
 if TYPE_CHECKING:
     from kvopt.studies import StudyProgress, StudyResult
-    from kvopt.studies.intervals import Runs
+    from kvopt.studies.ratio_intervals import Runs
 
 _LOG_EVERY = 10.0
 """Seconds between two lines of progress in a log file."""
@@ -64,7 +64,7 @@ def study_command(
     instance failed, 130 after Ctrl-C, 2 for input that is refused.
     """
     from kvopt.studies.description import builtin_text, study_from_text
-    from kvopt.studies.running import run_study
+    from kvopt.studies.execution import run_study
 
     if name is None:
         _list()
@@ -134,7 +134,7 @@ def _to_json(result: StudyResult) -> dict[str, object]:
 
 def _lines(result: StudyResult) -> Iterator[str]:
     from kvopt.studies.answers import left_out
-    from kvopt.studies.intervals import by_policy, four_digits
+    from kvopt.studies.ratio_intervals import by_policy, four_digits
 
     limits = result.study.limits[0]
     in_seconds = limits.batch_time is not None
@@ -168,7 +168,7 @@ def _lines(result: StudyResult) -> Iterator[str]:
 
 def _attaining(row: Runs, share: str | None) -> dict[str, object]:
     """Return how many attain the service levels, in which no schedule is above the ceiling."""
-    from kvopt.studies.intervals import in_percent
+    from kvopt.studies.ratio_intervals import in_percent
 
     cells: dict[str, object] = {
         "attain": in_percent(row.attaining("attained")),

@@ -1,20 +1,25 @@
-"""``kvopt policies``, ``info`` and ``warmup``."""
+"""``kvopt policies``, ``info``, ``warmup`` and ``reduce``."""
 
 from __future__ import annotations
 
 import os
 import platform
 import signal
+from collections.abc import Iterator
 from dataclasses import MISSING, fields
+from pathlib import Path
 from time import monotonic
 from typing import Any
 
-from kvopt import KvoptError, Policy
-from kvopt.cli.common import Json, Modules, finish, option
-from kvopt.cli.printing import say, show, table, warn
+from kvopt import KvoptError, Policy, write_certificate, write_instance
+from kvopt.certificates.three_partition import Reduction, decide
+from kvopt.cli import common
+from kvopt.cli.common import Json, Modules, argument, finish, option, refuse
+from kvopt.cli.printing import CHECKED, or_dash, say, show, table, warn, write_output, written
 from kvopt.incumbent.limits import available_threads
 from kvopt.incumbent.params import DEFAULT
 from kvopt.kernels.dependencies import available_solvers, missing_extras, versions
+from kvopt.problem.three_partition import ThreePartition
 from kvopt.show.optional import EXTRAS, remedy
 from kvopt.show.summary import counted, first_line
 from kvopt.simulate.policies.registry import policies
@@ -44,24 +49,23 @@ def policies_command(
         ]
     else:
         rows = [_described(kind) for kind in policies().values()]
-    lines = table(rows)
-    show({"routers" if routers else "policies": rows}, lines)
+    show({"routers" if routers else "policies": rows}, table(rows))
 
 
 def _described(kind: type[Policy]) -> dict[str, Any]:
-    shared = {item.name for item in fields(Policy)}
-    own = (item for item in fields(kind) if item.init and item.name not in shared)
+    shared = {parameter.name for parameter in fields(Policy)}
+    parameters = {
+        parameter.name: None if parameter.default in (MISSING, None) else str(parameter.default)
+        for parameter in fields(kind)
+        if parameter.init and parameter.name not in shared
+    }
     presets = {"preset": "|".join(kind.presets)} if kind.presets else {}
     return {
         "policy": kind.name,
         "summary": first_line(kind),
         "source": kind.source,
         "needs": [str(need) for need in kind.needs],
-        "parameters": presets
-        | {
-            item.name: None if item.default in (MISSING, None) else str(item.default)
-            for item in own
-        },
+        "parameters": presets | parameters,
     }
 
 
@@ -133,3 +137,42 @@ def warmup_command(_json: Json) -> None:
 
 def _compiled(count: int, seconds: float) -> str:
     return f"{counted(count, 'function')} compiled in {seconds:.1f} s"
+
+
+def reduce_command(
+    *,
+    problem: str = argument("three-partition", "The problem."),
+    numbers: list[int] = argument("X1 X2 ...", "The 3m integers."),
+    target: int = option("The sum of every triple.", "B", default=...),
+    time_limit: float = option(common.LIMIT, "S", "-t", 60.0, min=0),
+    threads: common.Threads,
+    _json: Json,
+    output: common.OptionalOutput,
+    certificate: Path | None = option("Write a certificate of the optimum.", "CERT"),
+) -> None:
+    """Decide a 3-Partition problem by scheduling: 3m integers in (B/4, B/2) that sum to mB.
+
+    Triples that sum to B exist if and only if the instance has total latency 3m(m+1)/2.  Exit
+    status: 0 for yes and for no, 3 if the limit ended the search, 130 after Ctrl-C, 2 for numbers
+    that are not such a problem.
+    """
+    refuse("problem", f"must be three-partition, got {problem!r}", problem != "three-partition")
+    partition = ThreePartition(target, tuple(numbers))
+    if output is not None:
+        write_output(output, write_instance, partition.instance())
+    reduction = decide(partition, time_limit=time_limit, threads=threads)
+    proof = reduction.certificate
+    with written(certificate, write_certificate, proof, CHECKED, "--certificate"):
+        show(reduction.to_json(), _reduced(reduction))
+    finish(reduction.result.signal_number, common.NOTHING_FOUND * (reduction.answer == "open"))
+
+
+def _reduced(reduction: Reduction) -> Iterator[str]:
+    result = reduction.result
+    yield (
+        f"{reduction.answer}: total latency {or_dash(result.objective)}, proved to be at least "
+        f"{or_dash(result.lower_bound)} ({result.bound_source}: {result.bounded_by}); "
+        f"a partition needs {reduction.problem.threshold:,}"
+    )
+    for triple in reduction.partition or ():
+        yield f"{' + '.join(map(str, triple))} = {reduction.problem.target}"

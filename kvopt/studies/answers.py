@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 
 from kvopt.show.summary import UNDECIDED, counted, far_apart, rounded
-from kvopt.studies.intervals import Interval, Runs, by_policy
-from kvopt.studies.records import Record
+from kvopt.studies.ratio_intervals import Interval, Runs, by_policy
+from kvopt.studies.record_lines import Record
 
 _ALL = 4
 """Up to so many schedulers each is named; of more, the best and the worst one."""

@@ -13,8 +13,8 @@ from typing import Any
 
 from kvopt.errors import InvalidInput
 from kvopt.files.atomic import TEMPORARY, write_atomically
-from kvopt.studies import records
 from kvopt.studies.description import Study, resolved_text
+from kvopt.studies.record_lines import FILE
 from kvopt.studies.tasks import FOLDER, TaskResult
 
 
@@ -83,7 +83,7 @@ def append(folder: Path, done: TaskResult) -> None:
     leaves all records of an instance or none.  After a crash of the machine half a line remains a
     line of its own, which readers report.
     """
-    path = folder / records.FILE
+    path = folder / FILE
     try:
         name = next((record.certificate for record in done.records), None)
         if name is not None and done.certificate is not None:

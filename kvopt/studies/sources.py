@@ -19,7 +19,7 @@ from kvopt.problem.batch_time import NANOSECONDS
 from kvopt.problem.clocks import Clock, arrivals_ns
 from kvopt.problem.requests import LARGEST_INTEGER, Request, checked_integer, checked_number
 from kvopt.problem.traces.importing import TraceOptions, import_trace
-from kvopt.studies.records import StudiedInstance
+from kvopt.studies.record_lines import StudiedInstance
 
 Count = Annotated[int, Meta(ge=1, le=LARGEST_INTEGER)]
 Seed = Annotated[int, Meta(ge=0, le=LARGEST_INTEGER)]

@@ -27,7 +27,7 @@ from kvopt.kernels.dependencies import versions
 from kvopt.kernels.modules import import_modules
 from kvopt.simulate.routers.registry import parts_of
 from kvopt.studies.description import Limits, Study
-from kvopt.studies.records import (
+from kvopt.studies.record_lines import (
     Record,
     StudiedInstance,
     Times,

@@ -22,8 +22,8 @@ from kvopt.problem.hardware.batch_time_files import PRESETS, write_batch_time
 from kvopt.simulate.running import run as simulate
 from kvopt.studies import Record, read_records, read_study, run_study
 from kvopt.studies.description import resolved_text, study_from_text
-from kvopt.studies.intervals import ratio_of
-from kvopt.studies.records import FILE, DamagedRecord, Times, digest
+from kvopt.studies.ratio_intervals import ratio_of
+from kvopt.studies.record_lines import FILE, DamagedRecord, Times, digest
 from kvopt.studies.tasks import tasks_of
 
 MODEL = BatchTime([Line(1_000_000, 2_000)], kv_ns=10, name="small")

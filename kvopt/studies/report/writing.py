@@ -17,14 +17,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kvopt.files.atomic import own_descriptor, write_atomically
-from kvopt.show.plots.style import PALETTE
-from kvopt.studies.records import Record
-from kvopt.studies.report.context import TEXTS, Context
-from kvopt.studies.report.layout import ENVIRONMENT, pieces
-from kvopt.studies.report.sections import axes, ratios, seconds, tables, worst
-from kvopt.studies.report.study import Family, Study, check_certificates, read_study
-from kvopt.studies.report.words import times_of
-from kvopt.version import __version__
+from kvopt.studies.record_lines import Record
+from kvopt.studies.report import pictures, tables
+from kvopt.studies.report.findings import Family, Findings, check_certificates, read_findings
+from kvopt.studies.report.pages import TEXTS, Context, pieces, rendered
+from kvopt.studies.report.pictures import times_of
+from kvopt.studies.report.worst import worst
 
 if TYPE_CHECKING:
     from markupsafe import Markup
@@ -50,22 +48,22 @@ SLO_COLUMNS = ("slo", "attain", "attained", "best_attained", "ceiling", "verdict
 
 WHOLE: dict[str, Callable[[Context], str]] = {
     "overview": tables.overview,
-    "by-memory": partial(axes.along_axis, name="by-memory"),
-    "by-rate": partial(axes.along_axis, name="by-rate"),
-    "by-workers": partial(axes.along_axis, name="by-workers"),
-    "latency": seconds.latency,
-    "volume": partial(axes.along_axis, name="volume"),
+    "by-memory": partial(pictures.along_axis, name="by-memory"),
+    "by-rate": partial(pictures.along_axis, name="by-rate"),
+    "by-workers": partial(pictures.along_axis, name="by-workers"),
+    "latency": pictures.latency,
+    "volume": partial(pictures.along_axis, name="volume"),
     "schedulers": tables.schedulers,
     "service-levels": tables.service_levels,
-    "worst": worst.worst,
+    "worst": worst,
     "failures": tables.failures,
     "provenance": tables.provenance,
 }
 """Functions that make a section, empty without data."""
 
 BY_FAMILY: dict[str, Callable[[Context, Family], Sequence[Markup]]] = {
-    "ranking": ratios.ranking,
-    "runs": ratios.runs,
+    "ranking": pictures.ranking,
+    "runs": pictures.runs,
 }
 """Functions that draw a family for a section."""
 
@@ -127,22 +125,19 @@ def write_report(
         If the folder has no study, a file in it has other than its original content, or nothing
         can be written.
     """
-    study = read_study(Path(folder))
+    study = read_findings(Path(folder))
     target = Path(folder) / PAGE if output is None else Path(output)
     rows = None if table is None else Path(table)
     if rows is None and own_descriptor(target) is None:  # a stream has no folder for a second file
         rows = target.with_suffix(".csv")
     checked = check_certificates(study) if verify else None
     context = Context(study, target.parent, rows, checked)
-    sections = dict(_sections(context))
     title = None if study.title == study.name else study.title
-    page = ENVIRONMENT.get_template("page.html")
-    words = {"name": study.name, "title": title, "sections": sections}
-    words |= {"kind": "kvopt study", "source": "from the records of the study"}
-    made = page.render(**words, palette=PALETTE, version=__version__)
+    source = "from the records of the study"
+    page = rendered("kvopt study", study.name, title, _sections(context), source)
     if rows is not None:
         write_atomically(rows, _csv(study))
-    write_atomically(target, made)
+    write_atomically(target, page)
     faults = () if checked is None else checked.faults
     return Written(target, rows, len(study.records), study.warnings, faults)
 
@@ -159,7 +154,7 @@ def _sections(context: Context) -> Iterator[tuple[str, tuple[str, str]]]:
             yield name, (row["title"], lead + body)
 
 
-def _csv(study: Study) -> str:
+def _csv(study: Findings) -> str:
     """Return the records as CSV; a cell is empty if unknown."""
     sink = io.StringIO(newline="")
     columns = [*COLUMNS, *(SECONDS_COLUMNS if study.in_seconds else ())]

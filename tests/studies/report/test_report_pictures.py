@@ -14,9 +14,9 @@ from kvopt.show.plots import rows
 from kvopt.show.plots.charts import points, spread
 from kvopt.show.plots.embedding import embedded, panels
 from kvopt.show.plots.style import PALETTE, policy
-from kvopt.studies.intervals import Interval
-from kvopt.studies.report.layout import pieces, sign
-from kvopt.studies.report.words import quantile_of
+from kvopt.studies.ratio_intervals import Interval
+from kvopt.studies.report.pages import pieces, sign
+from kvopt.studies.ratio_intervals import quantile_of
 
 
 def parts(least: int, most: int) -> st.SearchStrategy[Fraction]:

@@ -10,7 +10,7 @@ from functools import cached_property
 
 from kvopt.problem.batch_time import NANOSECONDS
 from kvopt.show.summary import exact_ratio, rounded
-from kvopt.studies.records import Record, grouped
+from kvopt.studies.record_lines import Record, grouped
 
 Ends = Sequence[Fraction | None]
 
@@ -56,22 +56,20 @@ def ratio_of(record: Record) -> Interval:
 
 def mean_of(intervals: Iterable[Interval]) -> Interval:
     """Return the interval that holds the mean: the mean of each end."""
-    ends = map(_all_known, _ends(intervals))
-    return Interval(*(sum(known, Fraction()) / len(known) if known else None for known in ends))
+    return Interval(*map(_mean, _ends(intervals)))
 
 
 def largest_of(intervals: Iterable[Interval]) -> Interval:
     """Return the interval that holds the largest number."""
     least, most = _ends(intervals)
-    known = (end for end in least if end is not None)
-    return Interval(max(known, default=None), max(_all_known(most), default=None))
+    largest = max((end for end in least if end is not None), default=None)
+    known = [end for end in most if end is not None]
+    return Interval(largest, max(known, default=None) if len(known) == len(most) else None)
 
 
 def mean_share(counts: Iterable[tuple[int | None, int]]) -> Fraction | None:
     """Return the mean share of counts of something, None if one is unknown."""
-    shares = [None if count is None or not of else Fraction(count, of) for count, of in counts]
-    known = [share for share in shares if share is not None]
-    return sum(known, Fraction()) / len(known) if known and len(known) == len(shares) else None
+    return _mean([None if count is None or not of else Fraction(count, of) for count, of in counts])
 
 
 def in_percent(share: Fraction | None, *, up: bool = False) -> str:
@@ -91,14 +89,33 @@ def four_digits(value: float) -> str:
 
 
 def _ends(intervals: Iterable[Interval]) -> tuple[Ends, Ends]:
-    found = list(intervals)
-    return [each.least for each in found], [each.most for each in found]
+    both = [(interval.least, interval.most) for interval in intervals]
+    return [low for low, _ in both], [high for _, high in both]
 
 
-def _all_known(ends: Ends) -> list[Fraction]:
-    """Return the ends, empty if one is unknown."""
-    known = [end for end in ends if end is not None]
-    return known if len(known) == len(ends) else []
+def _mean(numbers: Ends) -> Fraction | None:
+    """Return the mean of numbers, None if there are none or one is unknown."""
+    known = [number for number in numbers if number is not None]
+    return sum(known, Fraction()) / len(known) if 0 < len(known) == len(numbers) else None
+
+
+def quantile_of(ratios: Sequence[Interval], share: Fraction) -> Interval:
+    """Return the position of the smallest number that so many of them do not exceed (nearest rank).
+
+    A quantile does not fall when one of the numbers rises.  So the quantile of the lower ends and
+    that of the upper ends enclose the quantile of the numbers themselves.
+    """
+    if not ratios:
+        return Interval(None, None)
+    rank = max(1, math.ceil(share * len(ratios))) - 1
+    least = sorted((x.least for x in ratios), key=lambda end: (end is not None, end or 0))
+    most = sorted((x.most for x in ratios), key=lambda end: (end is None, end or 0))
+    return Interval(least[rank], most[rank])
+
+
+def mean_width(intervals: Iterable[Interval]) -> Fraction | None:
+    """Return the mean width of intervals, None if there are none or one is open."""
+    return mean_of(Interval(i.width, i.width) for i in intervals).least
 
 
 @dataclass(frozen=True)

@@ -18,8 +18,8 @@ from kvopt.show.dataframes import frame
 from kvopt.studies import folder
 from kvopt.studies.answers import answer
 from kvopt.studies.description import Study, builtin_study, read_study
-from kvopt.studies.intervals import Runs, by_policy
-from kvopt.studies.records import COUNTS, Record, grouped, lines_of, natural, read_records
+from kvopt.studies.ratio_intervals import Runs, by_policy
+from kvopt.studies.record_lines import COUNTS, Record, grouped, lines_of, natural, read_records
 from kvopt.studies.tasks import Task, TaskResult, tasks_of
 from kvopt.studies.workers import workers
 
