@@ -18,7 +18,7 @@ from kvopt.certificates.judging import limit_note
 from kvopt.cli import common
 from kvopt.cli.common import argument, blamed_on, finish, option, refuse
 from kvopt.cli.printing import CHECKED, command_line, say, settings_table, show, table, written
-from kvopt.errors import FalseClaim, InvalidInput
+from kvopt.errors import FalseClaim
 from kvopt.files.reading import is_standard_input
 from kvopt.incumbent.certificate import Optimum
 from kvopt.kernels.clock import spent_loading
@@ -68,12 +68,8 @@ class ProblemOptions(common.MemoryOptions):
         if clock.is_even:
             return replayed.instance, [replayed], recorded
         with blamed_on(self.run):
-            if recorded.chunks is None:
-                reason = (
-                    "is missing: seconds need to know in which rounds prompts were processed, and "
-                    "know no cached ones"
-                )
-                raise InvalidInput(reason, field="chunks")
+            missing = "is missing: seconds need to know in which rounds prompts were processed, "
+            refuse("chunks", f"{missing}and know no cached ones", recorded.chunks is None)
             return replayed.instance, [timed(replayed, clock)], recorded
 
 
@@ -166,23 +162,6 @@ def _with_record(
     return replace(certificate, notes=tuple(notes), provenance=provenance)
 
 
-def _measured(row: dict[str, Any]) -> Iterator[str]:
-    """Yield lines about the times that a server measured."""
-    yield (
-        f"{row['policy']}, measured and not checked: mean {row['mean_seconds']:.6f} s; "
-        f"{row['rounds']:,} rounds took {row['rounds_seconds']:.4g} s, by the model "
-        f"{row['model_seconds']:.4g} s, a round is typically off by {percent(row['typical_error'])}"
-    )
-    low, high = (None if end is None else Fraction(end) for end in row["ratio"])
-    if high is None:
-        yield "the measured mean has no ratio: rounds were shorter than by the model"
-    else:
-        yield (
-            "no round was shorter than by the model: the measured mean is at least "
-            f"{rounded(low, up=False)} and at most {rounded(high, up=True)} times the optimum"
-        )
-
-
 def _lines(certificate: Certificate, level: common.LevelOptions) -> Iterator[str]:
     in_rounds = certificate.clock.is_even
     name, unit = ("total latency", "") if in_rounds else ("mean latency", " s")
@@ -209,8 +188,20 @@ def _lines(certificate: Certificate, level: common.LevelOptions) -> Iterator[str
     pairs = zip(certificate.runs, certificate.attained, strict=True)
     yield from table([_row(certificate, *pair) for pair in pairs])
     yield from settings_table(certificate.provenance.get("settings", {}))
-    if "measured" in certificate.provenance:
-        yield from _measured(certificate.provenance["measured"])
+    if (row := certificate.provenance.get("measured")) is not None:
+        yield (
+            f"{row['policy']}, measured and not checked: mean {row['mean_seconds']:.6f} s; "
+            f"{row['rounds']:,} rounds took {row['rounds_seconds']:.4g} s, by the model "
+            f"{row['model_seconds']:.4g} s, a round is typically off by "
+            f"{percent(row['typical_error'])}"
+        )
+        low, high = (None if end is None else Fraction(end) for end in row["ratio"])
+        yield (
+            "the measured mean has no ratio: rounds were shorter than by the model"
+            if high is None
+            else "no round was shorter than by the model: the measured mean is at least "
+            f"{rounded(low, up=False)} and at most {rounded(high, up=True)} times the optimum"
+        )
     yield from level.lines(certificate.in_time)
     if certificate.eager_sentence is not None:
         yield certificate.eager_sentence

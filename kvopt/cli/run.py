@@ -74,10 +74,15 @@ def run_command(
             rows = Comparison(runs).rows() if runs else []
             members = [run.to_json() for run in runs]
             if slo is not None:
-                counts = [attained_in(run, slo) for run in runs]
-                pairs = zip(rows, counts, strict=True)
-                rows = [_with_attained(*pair, level.attain, len(instance)) for pair in pairs]
-                members = [{**row, "attained": n} for row, n in zip(members, counts, strict=True)]
+                for k, run in enumerate(runs):
+                    attained = members[k]["attained"] = attained_in(run, slo)
+                    (name, policy), *others = rows[k].items()
+                    cells: dict[str, object] = {name: policy, "in time": attained}
+                    if (share := level.attain) is not None:
+                        missed = len(instance) - (attained or 0)
+                        is_enough = missed <= allowed_misses(share, len(instance))
+                        cells[share] = "yes" if is_enough else "no"
+                    rows[k] = {**cells, **dict(others)}
             show({**assumed, "policies": members}, table(rows))
         if is_there and runs[0].evictions:
             say(
@@ -87,18 +92,6 @@ def run_command(
     if refused is not None:
         raise refused
     common.finish(status=common.INTERRUPTED * interrupted)
-
-
-def _with_attained(
-    row: dict[str, object], attained: int | None, attain: str | None, requests: int
-) -> dict[str, object]:
-    """Return a row with the number of requests that attain, and whether it is a share of them."""
-    (name, policy), *others = row.items()
-    cells: dict[str, object] = {name: policy, "in time": attained}
-    if attain is not None:
-        is_enough = requests - (attained or 0) <= allowed_misses(attain, requests)
-        cells[attain] = "yes" if is_enough else "no"
-    return {**cells, **dict(others)}
 
 
 def _write(run: PolicyRun, output: Path) -> None:

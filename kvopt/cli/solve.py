@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from math import inf
 from pathlib import Path
 
-from kvopt import BoundResult, Instance, InvalidInput, Scope, SolveResult, bound, solve
+from kvopt import BoundResult, Instance, Scope, SolveResult, bound, solve
 from kvopt.cli import common
 from kvopt.cli.common import argument, blamed_on, finish, label, option, refuse, searching
 from kvopt.cli.printing import is_json, say, settings_table, show, table, written
@@ -63,8 +63,8 @@ def solve_command(
     the results so far.  Exit status: 0 when a schedule was found (for every file), 3 when none
     was, 130 after Ctrl-C, 143 after SIGTERM, 2 for input that is refused.
     """
-    if len(files) > 1 and (how.start is not None or output is not None):
-        raise InvalidInput("--start and -o go with a single FILE", field="options")
+    single = "--start and -o go with a single FILE"
+    refuse("options", single, len(files) > 1 and (how.start is not None or output is not None))
     clock, scope = timing.clock(), how.scope
     for name, path in {"--start": how.start, "--output": output}.items():
         no_seconds = "is in rounds, and goes without --seconds"

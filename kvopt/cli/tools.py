@@ -5,14 +5,13 @@ from __future__ import annotations
 import os
 import platform
 import signal
-from collections.abc import Iterator
 from dataclasses import MISSING, fields
 from pathlib import Path
 from time import monotonic
 from typing import Any
 
 from kvopt import KvoptError, Policy, write_certificate, write_instance
-from kvopt.certificates.three_partition import Reduction, decide
+from kvopt.certificates.three_partition import decide
 from kvopt.cli import common
 from kvopt.cli.common import Json, Modules, argument, finish, option, refuse
 from kvopt.cli.printing import CHECKED, or_dash, say, show, table, warn, write_output, written
@@ -110,33 +109,32 @@ def warmup_command(_json: Json) -> None:
     """
     from kvopt.warmup import Warmed, warm_up
 
-    parts, ended, began = list[Warmed](), list[int](), monotonic()
+    parts, signals, began = list[Warmed](), list[int](), monotonic()
     say("compiling, up to a minute or two in all ...")
 
+    def compiled(count: int, seconds: float) -> str:
+        return f"{counted(count, 'function')} compiled in {seconds:.1f} s"
+
     def end(number: int, _: object) -> None:
-        ended.append(number)
+        signals.append(number)
         raise KeyboardInterrupt
 
     before = signal.signal(signal.SIGTERM, end)  # else the processes would continue
     try:
         for part in warm_up():
             parts.append(part)
-            say(f"{part.name}: {_compiled(part.compiled, part.seconds)}")
+            say(f"{part.name}: {compiled(part.compiled, part.seconds)}")
     except KeyboardInterrupt:
         say("kvopt: interrupted; compiled parts are kept")
-        finish(ended[0] if ended else signal.SIGINT)
+        finish(signals[0] if signals else signal.SIGINT)
     finally:
         signal.signal(signal.SIGTERM, before)
     count, seconds = sum(part.compiled for part in parts), monotonic() - began
     nothing = "nothing to compile, all of it was kept from before"
     facts = {"parts": [part._asdict() for part in parts], "compiled": count, "seconds": seconds}
-    show(facts, [f"done: {_compiled(count, seconds) if count else nothing}"])
+    show(facts, [f"done: {compiled(count, seconds) if count else nothing}"])
     if not all(part.is_kept for part in parts):
         warn("not kept on disk: set NUMBA_CACHE_DIR to a folder that can be written, now and later")
-
-
-def _compiled(count: int, seconds: float) -> str:
-    return f"{counted(count, 'function')} compiled in {seconds:.1f} s"
 
 
 def reduce_command(
@@ -161,18 +159,13 @@ def reduce_command(
     if output is not None:
         write_output(output, write_instance, partition.instance())
     reduction = decide(partition, time_limit=time_limit, threads=threads)
-    proof = reduction.certificate
-    with written(certificate, write_certificate, proof, CHECKED, "--certificate"):
-        show(reduction.to_json(), _reduced(reduction))
-    finish(reduction.result.signal_number, common.NOTHING_FOUND * (reduction.answer == "open"))
-
-
-def _reduced(reduction: Reduction) -> Iterator[str]:
-    result = reduction.result
-    yield (
+    proof, result = reduction.certificate, reduction.result
+    lines = [
         f"{reduction.answer}: total latency {or_dash(result.objective)}, proved to be at least "
         f"{or_dash(result.lower_bound)} ({result.bound_source}: {result.bounded_by}); "
-        f"a partition needs {reduction.problem.threshold:,}"
-    )
-    for triple in reduction.partition or ():
-        yield f"{' + '.join(map(str, triple))} = {reduction.problem.target}"
+        f"a partition needs {partition.threshold:,}"
+    ]
+    lines += [f"{' + '.join(map(str, row))} = {target}" for row in reduction.partition or ()]
+    with written(certificate, write_certificate, proof, CHECKED, "--certificate"):
+        show(reduction.to_json(), lines)
+    finish(result.signal_number, common.NOTHING_FOUND * (reduction.answer == "open"))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from functools import partial
 
 from kvopt.show.summary import UNDECIDED, counted, far_apart, rounded
 from kvopt.studies.ratio_intervals import Interval, Runs, by_policy
@@ -26,19 +25,17 @@ def answer(records: Sequence[Record]) -> list[str]:
 
 def left_out(records: Iterable[Record]) -> list[str]:
     """Return, for each trace, how many requests a study excluded, and why, as ``import`` does."""
-    found = {}
+    sentences = {}
     for record in records:
-        asked, name = record.instance.parameters, record.instance.name
-        if asked.get("left_out"):
-            total = record.instance.requests + asked["left_out"]
-            why = f"they have more than {asked['max_total']:,} tokens (max_total)"
-            found[name, why] = (
-                f"{name}: {asked['left_out']:,} of {total:,} requests left out: {why}"
-            )
-        for reason, entry in asked.get("dropped", {}).items():
+        counts, name = record.instance.parameters, record.instance.name
+        if left := counts.get("left_out"):
+            total = record.instance.requests + left
+            why = f"they have more than {counts['max_total']:,} tokens (max_total)"
+            sentences[name, why] = f"{name}: {left:,} of {total:,} requests left out: {why}"
+        for reason, entry in counts.get("dropped", {}).items():
             lines = f"{counted(entry['rows'], 'line')} left out: {reason}"
-            found[name, reason] = f"{name}: {lines} (first at line {entry['first_line']:,})"
-    return list(found.values())
+            sentences[name, reason] = f"{name}: {lines} (first at line {entry['first_line']:,})"
+    return list(sentences.values())
 
 
 def _judged(rows: Sequence[Runs]) -> list[str]:
@@ -52,13 +49,13 @@ def _judged(rows: Sequence[Runs]) -> list[str]:
     place = f"{'On average over' if several else 'On'} {_instances(order)}"
     best = f"{first.policy} certainly takes {_times(first.mean)} the least total latency possible"
     parts = (f"; {row.policy} {_times(row.mean, ' that')}" for row in others)
-    said = [f"{place}, {best}{''.join(parts)}."]
+    sentences = [f"{place}, {best}{''.join(parts)}."]
     if (width := first.mean.width) and (apart := far_apart(float(width))):
-        said.append(f"There {apart}: {UNDECIDED}.")
+        sentences.append(f"There {apart}: {UNDECIDED}.")
     if len(order) < len(rows):
         ends = "the least upper end and the largest lower end"
-        said.append(f"Of {len(rows):,} schedulers these have {ends}.")
-    return said
+        sentences.append(f"Of {len(rows):,} schedulers these have {ends}.")
+    return sentences
 
 
 def _instances(rows: Sequence[Runs]) -> str:
@@ -72,18 +69,17 @@ def _instances(rows: Sequence[Runs]) -> str:
     return "the one instance" if len(common) == 1 else f"all {len(common):,} instances"
 
 
-_rounded = partial(rounded, places=2)
-
-
 def _times(ratio: Interval, that: str = "") -> str:
     """Return the ends of a ratio in words, rounded outward."""
-    least, most = _rounded(ratio.least, up=False), _rounded(ratio.most, up=True)
+    low, high = (
+        rounded(end, up=up, places=2) for end, up in ((ratio.least, False), (ratio.most, True))
+    )
     if ratio.most == 1:
         return f"exactly{that}"
     if ratio.most is None:
-        return f"at least {least} times"
-    if least == "1.00":
-        return f"at most {most} times"
+        return f"at least {low} times"
+    if low == "1.00":
+        return f"at most {high} times"
     if ratio.least == ratio.most:
         return f"{float(ratio.most):,.2f} times"
-    return f"{least} to {most} times"
+    return f"{low} to {high} times"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from importlib.resources import files
@@ -22,26 +22,12 @@ from kvopt.errors import InvalidInput, did_you_mean, placed, unknown_name
 from kvopt.files.reading import read_text
 from kvopt.kernels.modules import import_modules, located
 from kvopt.problem.clocks import ROUNDS, Clock, Seconds
-from kvopt.problem.hardware.batch_time_files import (
-    DEFAULT_MODEL,
-    SCHEMA,
-    batch_time,
-    batch_time_from_json,
-)
+from kvopt.problem.hardware import batch_time_files as models
 from kvopt.problem.slo import Slo, allowed_misses
 from kvopt.simulate.policies.servers import uncovered
 from kvopt.simulate.routers.registry import label_of, parts_of
 from kvopt.simulate.routers.registry import router as router_from
-from kvopt.studies.sources import (
-    Count,
-    Entry,
-    Positives,
-    Seed,
-    Table,
-    Text,
-    Texts,
-    listed,
-)
+from kvopt.studies.sources import Count, Entry, Positives, Seed, Table, Text, Texts, listed
 
 LIMITS = ("time_limit", "policy_time_limit", "threads", "seed")
 _CLOCKS = ("rounds", "seconds")
@@ -91,7 +77,7 @@ _TABLES: dict[str, type[Table]] = {"limits": _LimitsTable, "instances": Entry, "
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class TaskLimits:
     """Limits and kind of the work on one instance.
 
     Parameters
@@ -161,7 +147,7 @@ class Study:
     name: str
     title: str
     entries: tuple[Entry, ...]
-    limits: tuple[Limits, ...]
+    limits: tuple[TaskLimits, ...]
     modules: tuple[str, ...] = ()
 
 
@@ -211,20 +197,20 @@ def description_from_text(text: str) -> Description:
     except tomllib.TOMLDecodeError as error:
         raise InvalidInput(f"is not TOML: {error}") from None
     except ValidationError as error:
-        said, _, place = str(error).partition(" - at `$")
+        message, _, place = str(error).partition(" - at `$")
         place = place.rstrip("`").removeprefix(".")
-    if unknown := re.fullmatch(r"Object contains unknown field `(.*)`", said):
+    if unknown := re.fullmatch(r"Object contains unknown field `(.*)`", message):
         key = unknown[1]
-        known = _TABLES.get(place.partition("[")[0], Description).__struct_fields__
-        reason = f"is not a known key; there are {', '.join(known)}{did_you_mean(key, known)}"
+        keys = _TABLES.get(place.partition("[")[0], Description).__struct_fields__
+        reason = f"is not a known key; there are {', '.join(keys)}{did_you_mean(key, keys)}"
         raise InvalidInput(_GONE.get(key, reason), field=f"{place}.{key}".removeprefix("."))
-    reason = re.sub(r"`(.*?)`", lambda kinds: _in_words(kinds[1]), said)
-    raise InvalidInput(reason.replace("Expected", "must be"), field=place)
 
+    def in_words(kinds: re.Match[str]) -> str:
+        """Return the types of a message in words."""
+        return " or ".join(_WORDS.get(k, k) for k in kinds[1].split(" | ") if k != "null")
 
-def _in_words(kinds: str) -> str:
-    """Return types of a message in words."""
-    return " or ".join(_WORDS.get(kind, kind) for kind in kinds.split(" | ") if kind != "null")
+    reason = re.sub(r"`(.*?)`", in_words, message).replace("Expected", "must be")
+    raise InvalidInput(reason, field=place)
 
 
 @contextmanager
@@ -248,7 +234,7 @@ def _study(top: Description, file: Path | None, checked: bool, data: Path | None
         import_modules(modules)
     with _at("scope"):
         scope = Scope.parse(top.scope)
-    kind = Limits(batch_time=_model_of(top, folder), certify=top.certify, scope=scope)
+    kind = TaskLimits(batch_time=_model_of(top, folder), certify=top.certify, scope=scope)
     axes = _once(top.predictions, "predictions") or ("",), _once(top.router, "router") or ("",)
     if data is not None and not top.data:
         reason = "is missing: nothing stands for traces in tables [[data]]"
@@ -263,10 +249,10 @@ def _study(top: Description, file: Path | None, checked: bool, data: Path | None
             raise InvalidInput(reason, field=f"{key}[{place}].policies")
         with _at(field):
             policies = tuple(_labels(labels, *axes, kind))
-        mine = [*table.expanded(f"{key}[{place}]", data or folder, policies)]
-        for entry in mine if checked else ():
+        expanded = [*table.expanded(f"{key}[{place}]", data or folder, policies)]
+        for entry in expanded if checked else ():
             entry.check(f"{key}[{place}]", kind.clock)
-        entries += mine
+        entries += expanded
     if not entries:
         reason = "is missing: a study needs tables [[instances]]"
         raise InvalidInput(reason, field="instances")
@@ -286,26 +272,26 @@ def _model_of(top: Description, folder: Path) -> BatchTime | None:
     """Return the model of a study in seconds, None for rounds."""
     if top.clock not in _CLOCKS:
         raise unknown_name(top.clock, _CLOCKS, "clock")
-    given = top.batch_time
+    source = top.batch_time
     if top.clock == _CLOCKS[0]:
-        if given is not None:
+        if source is not None:
             raise InvalidInput('goes with clock = "seconds"', field="batch_time")
         return None
     with _at("batch_time"):
-        if isinstance(given, dict):
-            model = batch_time_from_json({"schema": SCHEMA, **given})
+        if isinstance(source, dict):
+            model = models.batch_time_from_json({"schema": models.SCHEMA, **source})
         else:
-            name = given or DEFAULT_MODEL
-            model = batch_time(folder / name if name.lower().endswith(".json") else name)
+            name = source or models.DEFAULT_MODEL
+            model = models.batch_time(folder / name if name.lower().endswith(".json") else name)
     return BatchTime(model.lines, model.kv_ns, model.prompt_ns, model.name)  # without notes
 
 
 def _labels(
-    names: Sequence[str], models: Sequence[str], routers: Sequence[str], kind: Limits
+    names: Sequence[str], beliefs: Sequence[str], routers: Sequence[str], kind: TaskLimits
 ) -> Iterator[str]:
     """Yield each policy with each prediction model and behind each router."""
-    for name, model, router in product(names, models, routers):
-        label = name if not model else f"{name}{',' if ':' in name else ':'}{model}"
+    for name, belief, router in product(names, beliefs, routers):
+        label = name if not belief else f"{name}{',' if ':' in name else ':'}{belief}"
         label = label_of(router, label) if router else label
         try:
             way, policy = parts_of(label)
@@ -318,7 +304,7 @@ def _labels(
         yield label
 
 
-def _limits(table: _LimitsTable, kind: Limits) -> Iterator[Limits]:
+def _limits(table: _LimitsTable, kind: TaskLimits) -> Iterator[TaskLimits]:
     """Yield limits for each service level and each pair of times."""
     times = listed(table.time_limit)
     of_policies = listed(table.policy_time_limit or times)
@@ -348,8 +334,7 @@ def resolved_text(study: Study) -> str:
     no other file is needed.
     """
     first = study.limits[0]
-    levels = list(dict.fromkeys(each.slo for each in study.limits))
-    times = [each for each in study.limits if each.slo == first.slo]
+    times = [limits for limits in study.limits if limits.slo == first.slo]
     top = {
         "name": study.name,
         "title": study.title,
@@ -359,20 +344,18 @@ def resolved_text(study: Study) -> str:
         "scope": None if first.scope is Scope.RUNS else str(first.scope),
         "modules": study.modules,
     }
-    limits: dict[str, Any] = {key: [getattr(each, key) for each in times] for key in LIMITS}
-    for key, values in limits.items():
-        if len(set(values)) == 1:
-            limits[key] = values[0]
-    limits["slo"] = None if first.slo is None else levels
-    limits["attain"] = first.attain
-    lines = [*_lines(top), "", "[limits]", *_lines(limits)]
-    for entry in study.entries:
-        lines += ["", "[[instances]]", *_lines({**asdict(entry), "draws": entry.draws})]
-    return "\n".join(lines) + "\n"
-
-
-def _lines(table: Mapping[str, Any]) -> list[str]:
-    return [f"{key} = {_toml(value)}" for key, value in table.items() if value not in (None, {})]
+    table: dict[str, Any] = {}
+    for key in LIMITS:
+        values = [getattr(limits, key) for limits in times]
+        table[key] = values if len(set(values)) > 1 else values[0]
+    table["slo"] = first.slo and [*dict.fromkeys(limits.slo for limits in study.limits)]
+    table["attain"] = first.attain
+    entries = [{**asdict(entry), "draws": entry.draws} for entry in study.entries]
+    parts = [("", top), ("\n[limits]\n", table), *(("\n[[instances]]\n", e) for e in entries)]
+    return "".join(
+        head + "".join(f"{k} = {_toml(v)}\n" for k, v in part.items() if v not in (None, {}))
+        for head, part in parts
+    )
 
 
 def _toml(value: Any) -> str:

@@ -27,10 +27,6 @@ class Interval:
         places = places_of(max(abs(end or Fraction()) for end in (self.least, self.most)))
         if self.least is not None and self.least == self.most:
             return f"{float(self.least):,.{places}f}"
-        return self.to_places(places)
-
-    def to_places(self, places: int) -> str:
-        """Return both ends to some places, rounded outward."""
         low = rounded(self.least, up=False, places=places)
         return f"[{low}, {rounded(self.most, up=True, places=places)}]"
 
@@ -65,11 +61,6 @@ def largest_of(intervals: Iterable[Interval]) -> Interval:
     largest = max((end for end in least if end is not None), default=None)
     known = [end for end in most if end is not None]
     return Interval(largest, max(known, default=None) if len(known) == len(most) else None)
-
-
-def mean_share(counts: Iterable[tuple[int | None, int]]) -> Fraction | None:
-    """Return the mean share of counts of something, None if one is unknown."""
-    return _mean([None if count is None or not of else Fraction(count, of) for count, of in counts])
 
 
 def in_percent(share: Fraction | None, *, up: bool = False) -> str:
@@ -171,7 +162,8 @@ class Runs:
 
     def attaining(self, side: str) -> Fraction | None:
         """Return the mean share that attain: ``attained``, at most ``ceiling``."""
-        return mean_share((getattr(r, side), r.instance.requests) for r in self.records)
+        counts = [(getattr(r, side), r.instance.requests) for r in self.records]
+        return _mean([None if n is None or not of else Fraction(n, of) for n, of in counts])
 
     def judged(self, verdict: str) -> int:
         """Return of how many runs this is the verdict on a share that shall attain."""

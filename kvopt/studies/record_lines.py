@@ -175,9 +175,8 @@ class Record:
     def to_json(self) -> dict[str, Any]:
         """Return the object that is written as one line."""
         content = {"schema": SCHEMA, **asdict(self)}
-        for name in _WHERE_KNOWN:
-            if content[name] is None:
-                del content[name]
+        for name in [name for name in _WHERE_KNOWN if content[name] is None]:
+            del content[name]
         content |= {"ratio": list(self.ratio), "proved": self.proved}
         return content | {"digest": digest(content)}
 
@@ -220,13 +219,13 @@ def read_records(
         One for each instance, policy and limits: the latest valid line counts.  The failure
         of a whole instance is dropped once the instance is done.
     """
-    found: dict[tuple[str, str, str | None], Record] = {}
+    latest: dict[tuple[str, str, str | None], Record] = {}
     for record in lines_of(directory, report):
         work = (record.instance.hash, digest(dict(record.limits)))
         if record.policy is not None:
-            found.pop((*work, None), None)
-        found[*work, record.policy] = record
-    return list(found.values())
+            latest.pop((*work, None), None)
+        latest[*work, record.policy] = record
+    return list(latest.values())
 
 
 def lines_of(
@@ -234,7 +233,7 @@ def lines_of(
 ) -> Iterator[Record]:
     """Yield every valid line, also lines that later ones replace; see `read_records`."""
     path = Path(directory) / FILE
-    tell = report or partial(warnings.warn, category=DamagedRecord, stacklevel=3)
+    warn = report or partial(warnings.warn, category=DamagedRecord, stacklevel=3)
     try:
         lines = path.read_bytes().splitlines()
     except FileNotFoundError:
@@ -247,7 +246,7 @@ def lines_of(
         try:
             record = Record.from_json(parse_json(line.decode()))
         except (ValueError, TypeError, KeyError) as error:
-            tell(f"{path}: line {number} is damaged and does not count: {error}")
+            warn(f"{path}: line {number} is damaged and does not count: {error}")
         else:
             yield record
 
@@ -298,9 +297,7 @@ class Times:
     mean_memory: float | None
 
     def __post_init__(self) -> None:
-        if any(
-            {"mean", "median", "p99"} - each.keys() for each in (self.latency, self.first_token)
-        ):
+        if not {"mean", "median", "p99"} <= self.latency.keys() & self.first_token.keys():
             raise InvalidInput("must have mean, median and p99", field="latency, first_token")
 
     @classmethod

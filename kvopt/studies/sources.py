@@ -91,7 +91,7 @@ class Entry(Table, frozen=True):
         return str(getattr(self, self.kind))
 
     @property
-    def asked(self) -> dict[str, Any]:
+    def requested(self) -> dict[str, Any]:
         """The requested source, in the form of a record."""
         sizes = {key: size for key in _SIZES if (size := getattr(self, key))}
         file = {"file": self.name} if self.kind in _FILES else {}
@@ -131,27 +131,22 @@ class Entry(Table, frozen=True):
             reason = str(error) if error.file == self.name else f"{self.name}: {error}"
             raise InvalidInput(reason, field=f"{place}.{self.kind}") from None
 
-    def sources(self, most: int | None = None) -> Iterator[Self]:
-        """Yield each draw as an entry, of the first ``most`` only if that is given."""
+    def sources(self, limit: int | None = None) -> Iterator[Self]:
+        """Yield each draw as an entry, of the first ``limit`` only if that is given."""
         first = self.seed or 0
-        for draw in range(self.draws if most is None else min(most, self.draws)):
+        for draw in range(self.draws if limit is None else min(limit, self.draws)):
             seed = first + draw if self.family else None
             yield structs.replace(self, seed=seed, draws=1)
 
     def instance(self) -> Instance:
-        """Draw the instance of a single draw."""
-        memory, workers = self._single("memory"), self._single("workers")
+        """Draw the instance of a single draw, whose sizes are no lists any more."""
+        size: Any = self
         if self.kind == "family":
-            n, seed = self._single("n"), self.seed or 0
-            drawn = generate(self.name, n, memory, seed, self.parameters)
+            drawn = generate(self.name, size.n, size.memory, self.seed or 0, self.parameters)
         else:
-            drawn = self._held(memory)
-        drawn = changed(drawn, memory, self._single("rate"), self.max_total)
-        return drawn if workers is None else replace(drawn, workers=workers)
-
-    def _single(self, key: str) -> Any:
-        """Return the value of a key that is no list any more."""
-        return getattr(self, key)
+            drawn = self._held(size.memory)
+        drawn = changed(drawn, size.memory, size.rate, self.max_total)
+        return drawn if size.workers is None else replace(drawn, workers=size.workers)
 
     def _held(self, size: int | None) -> Instance:
         """Return the instance of a file, a trace or the description, before changes.
@@ -195,7 +190,7 @@ class Entry(Table, frozen=True):
         return StudiedInstance(
             name=name,
             family=family,
-            parameters={**self.asked, **counts},
+            parameters={**self.requested, **counts},
             seed=self.seed,
             requests=len(instance),
             memory=instance.memory,
@@ -234,30 +229,30 @@ def changed(
 
     Examples
     --------
-    >>> found = changed(Instance(9, [Request(0, 1, 2), Request(5, 1, 8)]), 6, max_total=6)
-    >>> found.memory, len(found), found.notes
+    >>> smaller = changed(Instance(9, [Request(0, 1, 2), Request(5, 1, 8)]), 6, max_total=6)
+    >>> smaller.memory, len(smaller), smaller.notes
     (6, 1, {'max_total': 6, 'left_out': 1})
     """
     requests = list(instance)
-    said: dict[str, Any] = {}
+    changes: dict[str, Any] = {}
     if max_total is not None:
         checked_integer(max_total, "max_total", 1)
         requests = [request for request in requests if request.peak <= max_total]
-        said |= {"max_total": max_total, "left_out": len(instance) - len(requests)}
+        changes |= {"max_total": max_total, "left_out": len(instance) - len(requests)}
         if not requests:
             reason = f"leaves no request: the smallest has {min(r.peak for r in instance)} tokens"
             raise InvalidInput(reason if len(instance) else "is empty", field="max_total")
     if rate is not None and rate != 1:
         requests = at_rate(instance, requests, rate)
-        said["rate"] = rate
-    if memory in (None, instance.memory) and not said:
+        changes["rate"] = rate
+    if memory in (None, instance.memory) and not changes:
         return instance
     notes = instance.notes
-    if said and notes is not None:
-        said = {**(notes if isinstance(notes, dict) else {"notes": notes}), **said}
+    if changes and notes is not None:
+        changes = {**(notes if isinstance(notes, dict) else {"notes": notes}), **changes}
     size = instance.memory if memory is None else memory
     try:
-        return replace(instance, memory=size, requests=tuple(requests), notes=said or notes)
+        return replace(instance, memory=size, requests=tuple(requests), notes=changes or notes)
     except InvalidInput as error:
         hint = f"; max_total = {size} leaves out what does not fit" if error.request else ""
         reason = error.reason + hint
@@ -277,19 +272,16 @@ def at_rate(instance: Instance, requests: list[Request], rate: float) -> list[Re
     share = Fraction(str(rate))  # the number as written: 0.1, not its nearest float
     is_timed = instance.round_ms is not None or any(r.arrival_seconds is not None for r in instance)
     times = dict(zip(instance, arrivals_ns(instance), strict=True)) if is_timed else {}
-    found = []
+    scaled = []
     for request in requests:
         with placed(request=repr(request.id)):
             arrival = ceil(request.arrival / share)
-            seconds = _seconds(ceil(times[request] / share)) if is_timed else None
-            found.append(replace(request, arrival=arrival, arrival_seconds=seconds))
-    return found
-
-
-def _seconds(time: int) -> float:
-    """Return nanoseconds as the seconds of a request, which give the same nanoseconds again."""
-    seconds = time / NANOSECONDS
-    if round(Fraction(seconds) * NANOSECONDS) != time:
-        reason = "is too far from 0 to be scaled to the nanosecond: let the trace begin at 0"
-        raise InvalidInput(reason, field="arrival_seconds")
-    return seconds
+            seconds = None
+            if is_timed:
+                time = ceil(times[request] / share)
+                seconds = time / NANOSECONDS
+                if round(Fraction(seconds) * NANOSECONDS) != time:
+                    reason = "is too far from 0 to be scaled to the nanosecond: let the trace begin"
+                    raise InvalidInput(f"{reason} at 0", field="arrival_seconds")
+            scaled.append(replace(request, arrival=arrival, arrival_seconds=seconds))
+    return scaled

@@ -91,20 +91,20 @@ class Worker:
 
     def __init__(self, ram: int | None = None) -> None:
         budget = {} if ram is None else {memory.VARIABLE: str(ram)}
-        self._said = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the process
+        self._output = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the process
         self._pipe, theirs = Pipe()
         with theirs:
             self._process = subprocess.Popen(
                 [sys.executable, "-c", _BEGIN, json.dumps(sys.path), str(theirs.fileno())],
                 pass_fds=[theirs.fileno()],
                 stdin=subprocess.DEVNULL,
-                stdout=self._said,
-                stderr=self._said,
+                stdout=self._output,
+                stderr=self._output,
                 env={**os.environ, **budget},
                 start_new_session=True,  # the study handles Ctrl-C and ends its workers
             )
 
-    def ask(self, task: Task, skip: Mapping[str, str]) -> TaskResult:
+    def result(self, task: Task, skip: Mapping[str, str]) -> TaskResult:
         """Run a task; a step that takes too long ends it."""
         step, seconds = "start", _STARTING
         try:
@@ -122,18 +122,18 @@ class Worker:
         """Describe how the process ended, with the last line that it wrote."""
         status = self._process.wait()
         try:
-            self._said.seek(0)
-            said = self._said.read()[-2000:].decode(errors="replace").strip().splitlines()
+            self._output.seek(0)
+            lines = self._output.read()[-2000:].decode(errors="replace").strip().splitlines()
         except ValueError:  # the pipe is closed: the study ends
-            said = []
+            lines = []
         how = f"by signal {-status}" if status < 0 else f"with status {status}"
-        return f"the process ended {how}" + (f": {said[-1]}" if said else "")
+        return f"the process ended {how}" + (f": {lines[-1]}" if lines else "")
 
     def close(self) -> None:
         """Kill the process; the pipe is closed when no thread waits for it."""
         self._process.kill()
         self._process.wait()
-        self._said.close()
+        self._output.close()
 
 
 class WorkerPool:
@@ -150,7 +150,7 @@ class WorkerPool:
         began, tries, skip = time.monotonic(), 0, dict[str, str]()
         while True:
             try:
-                return self._asked(task, skip)
+                return self._result(task, skip)
             except WorkerLost as lost:
                 if self._closed:
                     raise CancelledError from None
@@ -169,7 +169,7 @@ class WorkerPool:
             for worker in self._workers.values():
                 worker.close()
 
-    def _asked(self, task: Task, skip: Mapping[str, str]) -> TaskResult:
+    def _result(self, task: Task, skip: Mapping[str, str]) -> TaskResult:
         thread = threading.get_ident()
         with self._guard:
             if self._closed:
@@ -178,7 +178,7 @@ class WorkerPool:
                 self._workers[thread] = Worker(self._ram)
             worker = self._workers[thread]
         try:
-            return worker.ask(task, skip)
+            return worker.result(task, skip)
         except WorkerLost:
             worker.close()
             with self._guard:
@@ -220,6 +220,6 @@ def work(descriptor: int) -> None:
         try:
             answer = run_task(task, skip, lambda *step: pipe.send(step))
         except Exception as error:  # recorded as the failure of this instance
-            said = f"{type(error).__name__}: {error}"
-            answer = TaskResult((task.failure(said, time.monotonic() - began),))
+            reason = f"{type(error).__name__}: {error}"
+            answer = TaskResult((task.failure(reason, time.monotonic() - began),))
         pipe.send(answer)

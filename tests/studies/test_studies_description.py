@@ -68,7 +68,7 @@ def test_what_is_not_asked_for_is_not_said() -> None:
     assert Limits(scope=Scope.PAUSES).to_json()["scope"] == "pauses"
     for key in ("scope", "slo", "rate", "max_total", "workers", "router"):
         assert f"{key} =" not in resolved_text(study)
-    assert study.entries[0].asked == {}
+    assert study.entries[0].requested == {}
 
 
 def test_each_time_limit_may_have_its_own_for_policies() -> None:
