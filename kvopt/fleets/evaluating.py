@@ -279,7 +279,7 @@ class _Evaluation:
     limits: Limits
     tell: Observer
     command: str | None
-    known: dict[int, Certificate]
+    certificates: dict[int, Certificate]
     budget: Budget
     runs: dict[int, list[PolicyRun]] = field(default_factory=dict)
     left: list[int] = field(default_factory=list)
@@ -320,10 +320,10 @@ class _Evaluation:
             )
             if certificate.signal_number is not None:
                 self.budget.interrupt(certificate.signal_number)
-            certificate = better(certificate, self.known.get(count), bounds.get(count))
+            certificate = better(certificate, self.certificates.get(count), bounds.get(count))
             if directory is not None:
                 keep(directory, certificate)
-            self.known[count] = certificate
+            self.certificates[count] = certificate
             self.left.remove(count)
 
     def bounds(self, of_one: Limits) -> Mapping[int, CheckedBound]:
@@ -346,7 +346,7 @@ class _Evaluation:
 
     def is_done(self, workers: int) -> bool:
         """Whether a complete certificate with all schedulers exists, not cut short by a signal."""
-        certificate = self.known.get(workers)
+        certificate = self.certificates.get(workers)
         if certificate is None or certificate.provenance.get("stop_reason") == "interrupted":
             return False
         ended = {run.policy for run in certificate.runs if run.outcome is not Outcome.UNFINISHED}
@@ -355,7 +355,7 @@ class _Evaluation:
     def values(self, workers: int) -> dict[str, int | None]:
         """Return the runs of schedulers on so many workers, from a certificate if one exists."""
         if self.is_done(workers):
-            return self.measure.band(self.known[workers]).runs
+            return self.measure.band(self.certificates[workers]).runs
         return {run.policy: self.measure.of_run(run) for run in self.run(workers)}
 
     def run(self, workers: int) -> list[PolicyRun]:
@@ -382,7 +382,7 @@ class _Evaluation:
         """Return the numbers of workers between too few and enough."""
         bound, requests = self.measure.quick_bound, len(self.measure.instance)
         below = _last(lambda count: bound(count) > limit, 0, requests)
-        done = [c for c in self.known if self.is_done(c) and self.reaches(c, limit)]
+        done = [c for c in self.certificates if self.is_done(c) and self.reaches(c, limit)]
         enough = enough or min(done, default=None)
         if enough is None:  # one machine for each request is enough
             enough = _last(lambda count: not self.reaches(count, limit), below, requests - 1) + 1

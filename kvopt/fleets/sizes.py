@@ -282,7 +282,7 @@ def difference(certificate: Certificate, problem: Problem) -> str | None:
         "scope": (certificate.scope, problem.scope),
         "service level": (slo, problem.slo),
     }
-    return next((name for name, (one, other) in pairs.items() if one != other), None)
+    return next((name for name, (its, wanted) in pairs.items() if its != wanted), None)
 
 
 def keep(directory: Path, certificate: Certificate) -> None:

@@ -16,7 +16,7 @@ def answer(records: Sequence[Record]) -> list[str]:
     """Return the sentences on the ratio of each scheduler, none if nothing completed."""
     rows = by_policy(records)
     partly = [row for row in rows if len(row.done) < len(row.records)]
-    judged = [row for row in rows if row not in partly and row.mean.least]
+    judged = [row for row in rows if row not in partly and row.mean.lower]
     return [
         *(_judged(judged) if judged else []),
         *(f"{r.policy} completed {len(r.done):,} of {len(r.records):,} runs." for r in partly),
@@ -40,9 +40,9 @@ def left_out(records: Iterable[Record]) -> list[str]:
 
 def _judged(rows: Sequence[Runs]) -> list[str]:
     """Return the sentences that the mean ratio of each scheduler proves."""
-    order = sorted(rows, key=lambda row: (row.mean.most is None, row.mean.most or 0))
+    order = sorted(rows, key=lambda row: (row.mean.upper is None, row.mean.upper or 0))
     if len(order) > _ALL:
-        slowest = max(order, key=lambda row: row.mean.least or 0)
+        slowest = max(order, key=lambda row: row.mean.lower or 0)
         order = [order[0], *([] if slowest is order[0] else [slowest])]
     first, *others = order
     several = any(len(row.done) > 1 for row in rows)
@@ -72,14 +72,14 @@ def _instances(rows: Sequence[Runs]) -> str:
 def _times(ratio: Interval, that: str = "") -> str:
     """Return the ends of a ratio in words, rounded outward."""
     low, high = (
-        rounded(end, up=up, places=2) for end, up in ((ratio.least, False), (ratio.most, True))
+        rounded(end, up=up, places=2) for end, up in ((ratio.lower, False), (ratio.upper, True))
     )
-    if ratio.most == 1:
+    if ratio.upper == 1:
         return f"exactly{that}"
-    if ratio.most is None:
+    if ratio.upper is None:
         return f"at least {low} times"
     if low == "1.00":
         return f"at most {high} times"
-    if ratio.least == ratio.most:
-        return f"{float(ratio.most):,.2f} times"
+    if ratio.lower == ratio.upper:
+        return f"{float(ratio.upper):,.2f} times"
     return f"{low} to {high} times"

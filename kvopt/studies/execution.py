@@ -141,7 +141,7 @@ def _row(runs: Runs) -> dict[str, object]:
     name = first.name if "file" in keys else first.family or first.name
     words = ", ".join(f"{key} {value}" for key, value in keys.items() if key not in _ELSEWHERE)
     sizes = [i.requests for i in instances], [i.memory for i in instances]
-    ratios = (runs.mean.least, runs.mean.most, runs.worst.least, runs.worst.most)
+    ratios = (runs.mean.lower, runs.mean.upper, runs.worst.lower, runs.worst.upper)
     cells = (
         name,
         words,
@@ -231,13 +231,13 @@ class _Run:
     def left(self, limit: int | None, retry: bool) -> list[Task]:
         """Return the tasks that are not done, and count the others."""
         lines = lines_of(self.directory, self.damaged.append)
-        known = {r.key: r for r in lines if not (retry and r.outcome == "error")}
+        earlier = {r.key: r for r in lines if not (retry and r.outcome == "error")}
         self.began = time.monotonic()
         tasks = list(tasks_of(self.study, limit))
         self.progress = replace(self.progress, instances=len(tasks))
         left = []
         for task in tasks:
-            if done := _records_of(task, known, self.directory):
+            if done := _records_of(task, earlier, self.directory):
                 self.progress = self.progress.counting(done)
             else:
                 left.append(task)

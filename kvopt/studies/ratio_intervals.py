@@ -19,29 +19,33 @@ Ends = Sequence[Fraction | None]
 class Interval:
     """Two ends that certainly enclose a number; an end is None if unknown."""
 
-    least: Fraction | None
-    most: Fraction | None
+    lower: Fraction | None
+    upper: Fraction | None
 
     def __str__(self) -> str:
         """Return both ends to four digits, rounded outward; or the number, if both are equal."""
-        places = places_of(max(abs(end or Fraction()) for end in (self.least, self.most)))
-        if self.least is not None and self.least == self.most:
-            return f"{float(self.least):,.{places}f}"
-        low = rounded(self.least, up=False, places=places)
-        return f"[{low}, {rounded(self.most, up=True, places=places)}]"
+        places = places_of(max(abs(end or Fraction()) for end in (self.lower, self.upper)))
+        if self.lower is not None and self.lower == self.upper:
+            return f"{float(self.lower):,.{places}f}"
+        return self.to_places(places)
+
+    def to_places(self, places: int) -> str:
+        """Return both ends to some places, rounded outward."""
+        low = rounded(self.lower, up=False, places=places)
+        return f"[{low}, {rounded(self.upper, up=True, places=places)}]"
 
     def is_within(self, low: Fraction, high: Fraction) -> bool:
         """Whether the number is between two others for certain."""
-        if self.least is None or self.most is None:
+        if self.lower is None or self.upper is None:
             return False
-        return low <= self.least and self.most <= high
+        return low <= self.lower and self.upper <= high
 
     @property
     def width(self) -> Fraction | None:
         """Distance of the ends, as a share of the upper one."""
-        if self.least is None or not self.most:
+        if self.lower is None or not self.upper:
             return None
-        return (self.most - self.least) / self.most
+        return (self.upper - self.lower) / self.upper
 
 
 def ratio_of(record: Record) -> Interval:
@@ -57,10 +61,10 @@ def mean_of(intervals: Iterable[Interval]) -> Interval:
 
 def largest_of(intervals: Iterable[Interval]) -> Interval:
     """Return the interval that holds the largest number."""
-    least, most = _ends(intervals)
-    largest = max((end for end in least if end is not None), default=None)
-    known = [end for end in most if end is not None]
-    return Interval(largest, max(known, default=None) if len(known) == len(most) else None)
+    lower, upper = _ends(intervals)
+    largest = max((end for end in lower if end is not None), default=None)
+    ends = [end for end in upper if end is not None]
+    return Interval(largest, max(ends, default=None) if len(ends) == len(upper) else None)
 
 
 def in_percent(share: Fraction | None, *, up: bool = False) -> str:
@@ -80,14 +84,14 @@ def four_digits(value: float) -> str:
 
 
 def _ends(intervals: Iterable[Interval]) -> tuple[Ends, Ends]:
-    both = [(interval.least, interval.most) for interval in intervals]
+    both = [(interval.lower, interval.upper) for interval in intervals]
     return [low for low, _ in both], [high for _, high in both]
 
 
 def _mean(numbers: Ends) -> Fraction | None:
     """Return the mean of numbers, None if there are none or one is unknown."""
-    known = [number for number in numbers if number is not None]
-    return sum(known, Fraction()) / len(known) if 0 < len(known) == len(numbers) else None
+    terms = [number for number in numbers if number is not None]
+    return sum(terms, Fraction()) / len(terms) if 0 < len(terms) == len(numbers) else None
 
 
 def quantile_of(ratios: Sequence[Interval], share: Fraction) -> Interval:
@@ -99,14 +103,14 @@ def quantile_of(ratios: Sequence[Interval], share: Fraction) -> Interval:
     if not ratios:
         return Interval(None, None)
     rank = max(1, math.ceil(share * len(ratios))) - 1
-    least = sorted((x.least for x in ratios), key=lambda end: (end is not None, end or 0))
-    most = sorted((x.most for x in ratios), key=lambda end: (end is None, end or 0))
-    return Interval(least[rank], most[rank])
+    lower = sorted((x.lower for x in ratios), key=lambda end: (end is not None, end or 0))
+    upper = sorted((x.upper for x in ratios), key=lambda end: (end is None, end or 0))
+    return Interval(lower[rank], upper[rank])
 
 
 def mean_width(intervals: Iterable[Interval]) -> Fraction | None:
     """Return the mean width of intervals, None if there are none or one is open."""
-    return mean_of(Interval(i.width, i.width) for i in intervals).least
+    return mean_of(Interval(i.width, i.width) for i in intervals).lower
 
 
 @dataclass(frozen=True)
@@ -140,7 +144,7 @@ class Runs:
     @cached_property
     def ratios(self) -> list[Interval]:
         """Ratios of the runs that have one."""
-        return [ratio for ratio in map(ratio_of, self.records) if ratio.least]
+        return [ratio for ratio in map(ratio_of, self.records) if ratio.lower]
 
     @cached_property
     def mean(self) -> Interval:
@@ -185,8 +189,8 @@ class Runs:
 
     def sized(self, size: int) -> Runs:
         """Return the runs on instances of a size."""
-        mine = (r for r in self.records if r.instance.requests == size)
-        return replace(self, records=tuple(mine))
+        records = (r for r in self.records if r.instance.requests == size)
+        return replace(self, records=tuple(records))
 
 
 def by_policy(records: Iterable[Record]) -> list[Runs]:

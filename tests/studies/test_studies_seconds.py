@@ -89,7 +89,7 @@ def test_each_instance_is_certified_and_verifies(done: tuple[Path, Path]) -> Non
         assert content["clock"]["lines"]
         ratio = ratio_of(record)
         if record.value is not None:
-            assert 1 <= known(ratio.least) <= known(ratio.most)
+            assert 1 <= known(ratio.lower) <= known(ratio.upper)
 
 
 def test_the_folder_needs_no_file_of_the_model(done: tuple[Path, Path]) -> None:

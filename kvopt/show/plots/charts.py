@@ -21,7 +21,7 @@ _HALF = 0.18
 
 Number = float | Fraction
 Ends = tuple[float, Number | None, Number | None]
-"""A place, and the least and the largest possible value there; None is unknown."""
+"""A place, and the lowest and the highest possible value there; None is unknown."""
 
 
 class Bar(NamedTuple):
@@ -29,12 +29,12 @@ class Bar(NamedTuple):
 
     Parameters
     ----------
-    name, said
+    name, note
         Words above it.
-    least, most
+    lower, upper
         Its ends; None is unknown.
     mark
-        Position of a line across it; by default the least end.
+        Position of a line across it; by default the lower end.
     far
         End of a thin line; infinity is the end of the axis.
     is_range
@@ -44,9 +44,9 @@ class Bar(NamedTuple):
     """
 
     name: str
-    least: Number | None
-    most: Number | None
-    said: str = ""
+    lower: Number | None
+    upper: Number | None
+    note: str = ""
     mark: float | None = None
     far: Number | None = None
     is_range: bool = False
@@ -71,23 +71,23 @@ def intervals(
     label
         Label of the values.
     floor
-        The least possible value.
+        The lowest possible value.
     """
     ax = style.axes_of(ax, 1.2 + 0.44 * len(bars))
-    ends = [end for bar in bars for end in (bar.least, bar.most, bar.far)]
+    ends = [end for bar in bars for end in (bar.lower, bar.upper, bar.far)]
     finite = [float(end) for end in ends if end is not None and math.isfinite(end)]
     farthest = max([floor + 0.05, *finite]) * 1.02
     for row, bar in enumerate(bars):
-        left, right = max(float(bar.least or floor), floor), float(bar.most or farthest)
-        colour = style.WAITING if None in (bar.least, bar.most) else style.PROMPT
+        left, right = max(float(bar.lower or floor), floor), float(bar.upper or farthest)
+        colour = style.WAITING if None in (bar.lower, bar.upper) else style.PROMPT
         look: dict[str, Any] = {"color": bar.colour or colour}
         if bar.is_range:
             look = {"facecolor": "none", "edgecolor": style.BOUND, "hatch": "//////"}
         ax.barh(row, right - left, left=left, height=0.3, **look)
-        marks = [bar.mark] if bar.mark else [left, right if bar.most else left]
+        marks = [bar.mark] if bar.mark else [left, right if bar.upper else left]
         ax.vlines(marks, row - 0.22, row + 0.22, color=style.INK, linewidth=1.5)
         ax.hlines(row, right, min(float(bar.far or right), farthest), color=colour, linewidth=1)
-        for x, side, text in ((0.004, "left", bar.name), (0.996, "right", bar.said)):
+        for x, side, text in ((0.004, "left", bar.name), (0.996, "right", bar.note)):
             style.note(ax, x, row - 0.24, text, ha=side, va="bottom")
     ax.set(yticks=[], ylim=(len(bars) - 0.6, -0.8), xlabel=label)
     ax.set_xlim(min(floor, farthest), farthest)
@@ -99,8 +99,8 @@ def points(ends: Sequence[Ends], ax: Axes, place: int = 0, urls: Sequence[str] =
 
     Parameters
     ----------
-    found
-        Data to draw.
+    ends
+        Places, and the ends of their intervals.
     ax
         Axes to draw on.
     place
@@ -108,10 +108,10 @@ def points(ends: Sequence[Ends], ax: Axes, place: int = 0, urls: Sequence[str] =
     urls
         Link of each dot.
     """
-    look, (x, least, most) = style.policy(place), _columns(ends)
-    ax.vlines(x, least, most, color=look["color"], linewidth=1, alpha=0.5)
+    look, (x, lower, upper) = style.policy(place), _columns(ends)
+    ax.vlines(x, lower, upper, color=look["color"], linewidth=1, alpha=0.5)
     del look["linestyle"]
-    ax.scatter(x, least, s=16, zorder=3, urls=[*urls], linewidths=0, clip_on=False, **look)
+    ax.scatter(x, lower, s=16, zorder=3, urls=[*urls], linewidths=0, clip_on=False, **look)
 
 
 def _columns(ends: Sequence[Ends]) -> np.ndarray:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from kvopt.problem.instance import Instance
 
 _COLUMNS = 2_000
-"""Number of parts of the time; in each a curve keeps its first, last, least and largest point.
+"""Number of parts of the time; in each a curve keeps its first, last, lowest and highest point.
 
 There are more parts than pixels, so the picture is the same."""
 
@@ -68,7 +68,7 @@ class Timeline:
         Arrivals of requests.
     measured
         If tokens do not rise in even rounds, workers and the tokens that they held in intervals.
-    label, said
+    label, remark
         The scheduler, empty if unknown, and a remark on its run.
     unit
         ``rounds`` or ``seconds``.
@@ -79,7 +79,7 @@ class Timeline:
     arrivals: Sequence[float]
     measured: Sequence[tuple[int, Curve]] = ()
     label: str = ""
-    said: str = ""
+    remark: str = ""
     unit: str = "rounds"
 
     @cached_property
@@ -201,7 +201,7 @@ def summed(curves: Iterable[Curve]) -> Curve:
 
 
 def thinned(curve: Curve) -> Curve:
-    """Return a curve with only visible corners: ends, least and largest."""
+    """Return a curve with only visible corners: ends, lowest and highest."""
     times, heights = (np.asarray(side, dtype=float) for side in curve)
     if len(times) <= 4 * _COLUMNS:
         return times, heights

@@ -94,7 +94,7 @@ class Findings:
 
 def least_ratio(run: Record) -> Fraction:
     """Return the lower end of the ratio of a run, 0 if it has none."""
-    return ratio_of(run).least or Fraction()
+    return ratio_of(run).lower or Fraction()
 
 
 def read_findings(folder: Path) -> Findings:
@@ -168,11 +168,11 @@ def families(study: Findings) -> list[Family]:
         for (family, label), runs in grouped(study.runs, place).items()
     ]
     groups.sort(
-        key=lambda g: (natural(g.family), g.mean.least is None, g.mean.least or 0, g.policy)
+        key=lambda g: (natural(g.family), g.mean.lower is None, g.mean.lower or 0, g.policy)
     )
     instances = grouped(study.instances, lambda record: record.instance.family)
     by_name = grouped(groups, lambda group: group.family)
-    return [Family(name, mine, instances.get(name, [])) for name, mine in by_name.items()]
+    return [Family(name, group, instances.get(name, [])) for name, group in by_name.items()]
 
 
 def _limits(record: Record) -> Mapping[str, object]:
@@ -190,8 +190,8 @@ def headed(records: Sequence[Record]) -> list[Record]:
     ambiguous = len({name for name, _ in files}) < len(files)
     families = grouped(records, lambda record: record.instance.family)
     varied = {
-        family: differing(record.instance.parameters for record in mine)
-        for family, mine in families.items()
+        family: differing(record.instance.parameters for record in group)
+        for family, group in families.items()
     }
 
     def heading(record: Record) -> str:

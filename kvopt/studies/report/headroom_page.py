@@ -90,7 +90,7 @@ def _bars(answer: Headroom) -> Markup:
         return pieces.paragraphs(["Nothing is known yet."])
     figure, (ax,) = panels(_ROW * len(bars))
     intervals(bars, ax, "mean latency, seconds", floor=0.0)
-    name = f"Mean latency: {'; '.join(f'{bar.name} {bar.said}' for bar in bars)}"
+    name = f"Mean latency: {'; '.join(f'{bar.name} {bar.note}' for bar in bars)}"
     return pieces.figures([picture("Mean latency of a request", figure, name, legend=_SIGNS)])
 
 

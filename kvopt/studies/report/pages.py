@@ -43,7 +43,7 @@ def sign(place: int, name: str) -> tuple[str, str, str]:
 class Cell(NamedTuple):
     """Text of a table cell, and the value by which it is sorted; None comes last."""
 
-    said: object
+    text: object
     value: float | Fraction | None
 
 
@@ -53,7 +53,7 @@ def _cell(value: object) -> Cell:
         case Cell():
             return value
         case Interval():
-            return Cell("-" if value == Interval(None, None) else value, value.least)
+            return Cell("-" if value == Interval(None, None) else value, value.lower)
         case int():
             return Cell(f"{value:,}", value)
         case float():
@@ -121,14 +121,14 @@ def picture(
     title: str,
     figure: Figure,
     name: str,
-    said: str | None = None,
+    line: str | None = None,
     *,
     links: Sequence[Link] = (),
     legend: Sequence[tuple[str, str, str]] = (),
     more: str = "",
 ) -> Markup:
     """Return a figure with a title, a line, a text for screen readers, and a legend."""
-    return pieces.figure(title, said, embedded(figure, name, links), legend, more)
+    return pieces.figure(title, line, embedded(figure, name, links), legend, more)
 
 
 @dataclass(frozen=True)
@@ -176,12 +176,12 @@ class Context:
         """Return the address of a certificate, or None if it does not exist."""
         return self.address(self.study.folder / path) if path and self.study.has(path) else None
 
-    def link(self, path: str | None, said: str = "certificate") -> Markup:
+    def link(self, path: str | None, words: str = "certificate") -> Markup:
         """Return a link to a certificate, or the text that none exists."""
         trouble = "no certificate" if path is None else f"missing: {path}"
-        return pieces.link(self.certificate(path), said, trouble)
+        return pieces.link(self.certificate(path), words, trouble)
 
-    def said(self, name: str) -> str:
+    def text(self, name: str) -> str:
         """Return the text above a section, on the clock of the study."""
         row = TEXTS[name]
         return str(row.get("seconds" if self.study.in_seconds else "said", row["said"]))
@@ -191,4 +191,4 @@ class Context:
         row, shown = TEXTS[name], {family: figures for family, figures in drawn.items() if figures}
         if not shown:
             return ""
-        return pieces.gallery(self.said(name), shown, row.get("legend"), row.get("wide"))
+        return pieces.gallery(self.text(name), shown, row.get("legend"), row.get("wide"))

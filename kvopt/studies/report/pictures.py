@@ -99,8 +99,8 @@ def ranking(_: Context, family: Family) -> list[Markup]:
         judged, runs = len(group.ratios), len(group.records)
         if judged:
             name = group.policy + (f" ({judged:,} of {runs:,} runs)" if judged < runs else "")
-            mean, far = group.mean, group.worst.most
-            bars.append(Bar(name, mean.least, mean.most, str(mean), far=far or math.inf))
+            mean, far = group.mean, group.worst.upper
+            bars.append(Bar(name, mean.lower, mean.upper, str(mean), far=far or math.inf))
     if not bars:
         return []
     figure, (ax,) = panels(0.36 * len(bars))
@@ -129,8 +129,8 @@ def _against_size(context: Context, family: Family, group: Runs) -> Markup:
     figure, (ax,) = panels(1.8)
     ends, links = [], list[Link]()
     for run, ratio in zip(group.records, map(ratio_of, group.records), strict=True):
-        if ratio.least:
-            ends.append((places[context.study.first_run(run).key], ratio.least, ratio.most))
+        if ratio.lower:
+            ends.append((places[context.study.first_run(run).key], ratio.lower, ratio.upper))
             seed = "" if run.instance.seed is None else f", seed {run.instance.seed}"
             times = f"{latency_of(run)}: {ratio} times the optimum"
             lines = [run.instance.name, f"{size_of(run)}{seed}", optimum_of(run), times]
@@ -248,8 +248,8 @@ def _curves(runs: ByScheduler, key: str) -> dict[str, Curve]:
     lower = curve((group[0], best(max, (r.lower for r in group))) for group in instances)
     upper = curve((group[0], best(min, (r.upper for r in group))) for group in instances)
     curves = {label: curve((run, run.value) for run in group) for label, group in runs.items()}
-    known = {label: means for label, means in curves.items() if means}
-    return {"proved bound": lower, "best schedule": upper, **known}
+    curves = {label: means for label, means in curves.items() if means}
+    return {"proved bound": lower, "best schedule": upper, **curves}
 
 
 # ---- waiting of users
@@ -283,8 +283,8 @@ def _means(group: Runs) -> Means:
     times = [times_of(run) for run in group.records]
     means: Means = {}
     for name, column in _TIMES.items():
-        known = [row[column] for row in times if row.get(column) is not None]
-        means[name] = fmean(known) if group.completed and len(known) == len(times) else None
+        values = [row[column] for row in times if row.get(column) is not None]
+        means[name] = fmean(values) if group.completed and len(values) == len(times) else None
     return means
 
 

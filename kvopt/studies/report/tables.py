@@ -36,8 +36,8 @@ def _row(group: Runs) -> dict[str, object]:
         "95%": quantile_of(group.ratios, Fraction(95, 100)),
         "worst": group.worst,
         "mean width": Cell(percent(width), width),
-        "optimal": sum(ratio.most == 1 for ratio in group.ratios),
-        "not optimal": sum((ratio.least or 0) > 1 for ratio in group.ratios),
+        "optimal": sum(ratio.upper == 1 for ratio in group.ratios),
+        "not optimal": sum((ratio.lower or 0) > 1 for ratio in group.ratios),
         "not completed": Cell(words or "0", sum(lost.values())),
         "evictions": group.evictions,
     }
@@ -115,7 +115,7 @@ def failures(context: Context) -> str:
         (r.instance.name, r.policy or "the whole instance", r.error or "unknown")
         for r in study.failures
     ]
-    return pieces.cards(context.said("failures"), head, rows) if rows else ""
+    return pieces.cards(context.text("failures"), head, rows) if rows else ""
 
 
 def provenance(context: Context) -> str:

@@ -150,7 +150,7 @@ def _sections(context: Context) -> Iterator[tuple[str, tuple[str, str]]]:
         else:
             body = WHOLE[name](context)
         if body:
-            lead = pieces.paragraphs([context.said(name)]) if row.get("led") else ""
+            lead = pieces.paragraphs([context.text(name)]) if row.get("led") else ""
             yield name, (row["title"], lead + body)
 
 
@@ -169,15 +169,15 @@ def _csv(study: Findings) -> str:
 
 def _cells(record: Record) -> dict[str, object]:
     instance = record.instance
-    least, most = record.ratio
+    lower, upper = record.ratio
     return {
         **times_of(record),
         **vars(instance),
         **vars(record),
         "instance": instance.name,
         "parameters": json.dumps(instance.parameters, sort_keys=True),
-        "ratio_least": least,
-        "ratio_most": most,
+        "ratio_least": lower,
+        "ratio_most": upper,
         "proved": record.proved,
         "slo": record.limits.get("slo"),
         "attain": record.limits.get("attain"),
