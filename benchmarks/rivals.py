@@ -3,6 +3,8 @@
     python -m pip install didppy pumpkin-solver pyscipopt     # none is a dependency of kvopt
     python benchmarks/rivals.py [--rivals NAME ...] [--family arrival-1 arrival-2] [--n 8 10 12]
                                 [--seeds 0 1] [--limit 60] [--threads 1] [--ram 6]
+    python benchmarks/rivals.py --rivals kvopt cpsat highs --instances instances/arrival-1-n*.json
+                                --limit 600 --save instances/tables/engines.json
 
 Each rival of ``rival_models/`` works on each draw in a process of its own, from the schedule of the
 best policy and with proved start windows.  What it finds is judged here: schedules are checked in
@@ -13,6 +15,10 @@ The limit counts seconds of the processor, not of the clock, so that a busy mach
 disadvantage; CAASDy and Pumpkin, which have a clock only, get as much more of it as the machine is
 busy when they begin.  A cell has the processor seconds to a proof, in bold, or else bound and total
 latency when the limit was over.
+
+With ``--instances`` a file of the library takes the place of a draw, and ``--save`` keeps the rows
+for the page of the library; an instance that the file has is not run again, and a rival without a
+proof is not asked for later files whose names begin in the same way.
 """
 
 from __future__ import annotations
@@ -30,10 +36,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
+from pathlib import Path
 
 from rival_models import Offers, Problem
 
-from kvopt import Instance, Schedule, generate, run
+from kvopt import Instance, Schedule, generate, read_instance, run
 from kvopt.bounds.windows import start_windows
 from kvopt.kernels.pipes import writing_output
 
@@ -84,6 +91,11 @@ class Outcome:
         """Whether both sides meet."""
         return self.value is not None and self.value == self.bound
 
+    def saved(self) -> dict[str, object]:
+        """Return the fields that a table needs."""
+        kept = {"value": self.value, "bound": self.bound, "processor": self.processor}
+        return {**kept, "fault": self.fault}
+
     def cell(self) -> str:
         """Return it as a cell of the table."""
         sides = "-".join("?" if side is None else f"{side}" for side in (self.bound, self.value))
@@ -97,23 +109,36 @@ def main() -> None:
         alone(options)
         return
     rivals = [name for name in options.rivals if installed(name)]
+    groups = {"instance": options.instances} if options.instances else drawn(options)
     outcomes: list[Outcome] = []
-    for family in options.family:
-        print(f"\n{load()}\n\n| {family} | best known | {' | '.join(rivals)} |")
+    for title, draws in groups.items():
+        print(f"\n{load()}\n\n| {title} | best known | {' | '.join(rivals)} |")
         print("|---|---|" + "---|" * len(rivals), flush=True)
-        for n in options.n:
-            here: list[Outcome] = []
-            for seed in options.seeds:
-                here += row(family, n, seed, rivals, options)
-            outcomes += here
-            proofs = Counter(each.rival for each in here if each.proved)
-            cells = " | ".join(f"{proofs[name]}" for name in rivals)
-            print(f"| {n}, proved | | {cells} |", flush=True)
+        unproved: set[tuple[str, str]] = set()
+        here: list[Outcome] = []
+        for draw in draws:
+            group = set_of(Path(draw).stem) if options.instances else draw
+            row_of = row(draw, [name for name in rivals if (group, name) not in unproved], options)
+            unproved |= {(group, outcome.rival) for outcome in row_of if not outcome.proved}
+            here += row_of
+        outcomes += here
+        proofs = Counter(outcome.rival for outcome in here if outcome.proved)
+        cells = " | ".join(f"{proofs[name]}" for name in rivals)
+        print(f"| proved | | {cells} |", flush=True)
     print(f"\n{load()}")
     faults = [o for o in outcomes if o.fault]
-    for each in faults:
-        print(f"{each.instance}: {each.rival}: {each.fault}")
-    sys.exit(any("error of the model" in each.fault for each in faults))
+    for outcome in faults:
+        print(f"{outcome.instance}: {outcome.rival}: {outcome.fault}")
+    sys.exit(any("error of the model" in outcome.fault for outcome in faults))
+
+
+def drawn(options: argparse.Namespace) -> dict[str, list[str]]:
+    """Return the draws of each family and size."""
+    return {
+        f"{family}, n = {n}": [f"{family}:{n}:{seed}" for seed in options.seeds]
+        for family in options.family
+        for n in options.n
+    }
 
 
 def parsed() -> argparse.Namespace:
@@ -128,7 +153,9 @@ def parsed() -> argparse.Namespace:
     parser.add_argument("--limit", type=float, default=60.0, help="seconds of the processor")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--ram", type=float, default=6.0, help="gigabytes of each rival")
-    parser.add_argument("--alone", help=argparse.SUPPRESS)
+    parser.add_argument("--instances", nargs="+", metavar="FILE", help="in place of draws")
+    parser.add_argument("--save", type=Path, metavar="FILE", help="rows of instances, as JSON")
+    parser.add_argument("--alone", nargs=2, help=argparse.SUPPRESS)
     return parser.parse_args()
 
 
@@ -145,23 +172,41 @@ def installed(name: str) -> bool:
     return False
 
 
-def row(
-    family: str, n: int, seed: int, rivals: Sequence[str], options: argparse.Namespace
-) -> list[Outcome]:
-    """Run rivals on a draw, print its row and return what was found."""
-    instance = generate(family, n, seed=seed)
-    found = [judged(name, instance, answers(name, (family, n, seed), options)) for name in rivals]
-    best = against_each_other(found)
-    texts = " | ".join(each.cell() for each in found)
-    print(f"| {instance.name} | {best} | {texts} |", flush=True)
-    return found
+def set_of(name: str) -> str:
+    """Return the name of an instance of the library without its size."""
+    return name.rpartition("-n")[0]
 
 
-def answers(name: str, draw: tuple[str, int, int], options: argparse.Namespace) -> list[str]:
+def instance_of(draw: str) -> Instance:
+    """Return an instance from its file, or draw it."""
+    if draw.endswith(".json"):
+        return read_instance(draw)
+    family, n, seed = draw.split(":")
+    return generate(family, int(n), seed=int(seed))
+
+
+def row(draw: str, rivals: Sequence[str], options: argparse.Namespace) -> list[Outcome]:
+    """Run rivals on a draw, print its row and return what they wrote."""
+    instance = instance_of(draw)
+    saved = json.loads(options.save.read_text()) if options.save and options.save.exists() else {}
+    name = Path(draw).stem if options.save else instance.name
+    if name in saved:
+        return [Outcome(rival, name, **cell) for rival, cell in saved[name]["rivals"].items()]
+    outcomes = [judged(rival, instance, answers(rival, draw, options)) for rival in rivals]
+    best = against_each_other(outcomes)
+    by_rival = {outcome.rival: outcome.cell() for outcome in outcomes}
+    texts = " | ".join(by_rival.get(rival, "") for rival in options.rivals)
+    print(f"| {name} | {best} | {texts} |", flush=True)
+    if options.save:
+        cells = {outcome.rival: outcome.saved() for outcome in outcomes}
+        saved[name] = {"limit": options.limit, "load": os.getloadavg()[0], "rivals": cells}
+        options.save.write_text(json.dumps(dict(sorted(saved.items())), indent=1) + "\n")
+    return outcomes
+
+
+def answers(rival: str, draw: str, options: argparse.Namespace) -> list[str]:
     """Let a rival work on a draw in a process of its own; return the lines that it wrote."""
-    family, n, seed = draw
-    command = [sys.executable, __file__, "--alone", name, "--family", family, "--n", str(n)]
-    command += ["--seeds", str(seed), "--limit", str(options.limit)]
+    command = [sys.executable, __file__, "--alone", rival, draw, "--limit", str(options.limit)]
     command += ["--threads", str(options.threads), "--ram", str(options.ram)]
     child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     out, error = child.communicate()
@@ -241,11 +286,12 @@ class Writer:
 def alone(options: argparse.Namespace) -> None:
     """Be one rival on one draw."""
     writer = Writer()
-    file, function, _ = RIVALS[options.alone]
+    rival, draw = options.alone
+    file, function, _ = RIVALS[rival]
     module = import_module(f"rival_models.{file}")
     work: Callable[[Problem, Offers], None] = getattr(module, function)
     getattr(module, "warm_up", lambda: None)()
-    instance = generate(options.family[0], options.n[0], seed=options.seeds[0])
+    instance = instance_of(draw)
     known = best_of_policies(instance)
     bounded(options.limit, options.ram)
     windows = start_windows(instance, known.objective)

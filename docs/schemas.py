@@ -1,7 +1,8 @@
 """JSON Schemas of all files: ``python docs/schemas.py`` writes them into ``docs/static/schemas``.
 
 Those of instances and certificates are made from the shapes that the checker reads, that of study
-descriptions from their structs.  Schedules and runs have shapes of the same kind, written here.
+descriptions from their structs.  Schedules, runs, and the answers of ``kvopt fleet`` and ``kvopt
+headroom`` have shapes of the same kind, written here.
 """
 
 from __future__ import annotations
@@ -40,6 +41,46 @@ SCHEDULE = (
         **{"workers?": [int], **CLAIMS},
     },
 )
+NUMBER = (int, float)
+OR_NONE = (None, int)
+FLEET = {
+    "fleets": [
+        {
+            **{"workers": int, "lower": OR_NONE, "upper": OR_NONE, "lower_from": OR_NONE},
+            **{"upper_from": OR_NONE, "found_by": (None, str), "bounded_by": (None, str)},
+            "runs": dict,
+        }
+    ],
+    **{"machines": [OR_NONE], "needs": dict, "formula": OR_NONE, "gpus": OR_NONE, "target": NUMBER},
+    **{"target_said": str, "unit": str, "requests": int, "instance": str, "scope": str},
+    **{"answer": str, "left": [str]},
+}
+SPREAD = (None, {"mean": NUMBER, "median": NUMBER, "p99": NUMBER})
+TODAY = {
+    **{"policy": str, "is_recorded": bool, "value_ns": int, "latency": SPREAD},
+    **{"time_to_first_token": SPREAD, "time_per_output_token": SPREAD},
+}
+SIMULATED = {
+    **{"name": str, "policy": str, "router": (None, str), "vllm": str, "priority": (None, str)},
+    **{"mean_seconds": NUMBER, "proved": bool},
+}
+LOADS = {
+    **{
+        "limit": str,
+        "full": NUMBER,
+        "work": (None, *NUMBER),
+        "alone": NUMBER,
+        "roomy": (None, *NUMBER),
+    },
+    **{"roomy": (None, *NUMBER), "latency": NUMBER},
+}
+HEADROOM = {
+    **{"headline": str, "undecided": (None, str), "instance": str, "requests": int},
+    **{"machines_today": int, "memory": int, "today": (None, TODAY), "upper_ns": OR_NONE},
+    **{"lower_ns": OR_NONE, "less_seconds": [(None, *NUMBER)], "scope": str, "covered": str},
+    **{"simulated": [SIMULATED], "machines": (None, FLEET), "loads": (None, LOADS)},
+    **{"certificates": dict, "notes": [str], "markdown": str},
+}
 MEASURED = {"latency_ns": int, "rounds": int, "batches": [[int]]}
 
 
@@ -91,6 +132,8 @@ def schemas() -> Iterator[tuple[str, dict[str, Any]]]:
         ("schedule", SCHEDULE, {}),
         ("run", RUN, MINIMA),
         ("certificate", CERTIFICATE, {}),
+        ("fleet", FLEET, {}),
+        ("headroom", HEADROOM, {}),
     ):
         yield name, {"$schema": DIALECT, "title": f"kvopt: {name}", **schema(shape, minima)}
     study = schema_of_struct(Description)

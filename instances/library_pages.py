@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
 import statistics
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from fractions import Fraction
 from functools import cached_property
 from html import escape
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from library import CHALLENGE, CLASSES, Entry, Library, closed, difficulty, write_whole
 
 from kvopt import Instance, Schedule
 
-README, PAGE = "README.md", "library.html"
+README, PAGE, ENGINES = "README.md", "library.html", "tables/engines.json"
 _MARKS = "<!-- table -->\n", "<!-- end of the table -->\n"
 _MILLISECOND = 10**6
+_RIVALS = {"kvopt": "kvopt", "cpsat": "CP-SAT", "highs": "HiGHS"}
 _WIDTH, _LINE = 720, 3
 """Pixels of a picture, and of the line of a request in it, at most."""
 _WORDS = ("instance", "set", "clock", "class", "known")
@@ -116,7 +118,9 @@ def write_pages(library: Library) -> None:
     path = library.folder / README
     text = path.read_text(encoding="utf-8") if path.exists() else ""
     write_whole(path, with_table(text, rows).encode())
-    write_whole(library.folder / PAGE, page(rows).encode())
+    path = library.folder / ENGINES
+    engines = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    write_whole(library.folder / PAGE, page(rows, engines).encode())
 
 
 def rows_of(library: Library) -> Iterator[Row]:
@@ -203,7 +207,7 @@ document.querySelector(".filters").onchange = () => {
 """
 
 
-def page(rows: list[Row]) -> str:
+def page(rows: list[Row], engines: Mapping[str, Any]) -> str:
     """Return a page that needs no network: the answer, a picture of it, tables and schedules."""
     filters = "".join(_filter(name, place, rows) for place, name in enumerate(_WORDS) if place)
     head = "".join(f'<th scope="col"><button>{name}</button></th>' for name in _SHOWN)
@@ -221,6 +225,7 @@ def page(rows: list[Row]) -> str:
 <h2>Classes</h2><dl>{_CLASSES}</dl>
 <p>Have you a log of real requests? Instances of servers are rare here and welcome: the
 <a href="README.md">README</a> tells how to send one, a better schedule or a better bound.</p>
+{_engines(rows, engines)}
 <h2>What is known</h2><p>{_counts(rows)}</p><p class="filters">{filters}</p>
 <p>Latencies are totals; seconds are rounded outward. Press a heading to sort. A certificate can be
 checked by <code>kvopt verify</code>, or <a href="check.html">in the browser</a>.</p>
@@ -316,6 +321,38 @@ def _gaps(rows: Sequence[Row]) -> str:
         '<p class="soft">The gap of each open instance: the share of the best latency that is not '
         "proved. Point at one for its name.</p>"
     )
+
+
+def _engines(rows: Sequence[Row], engines: Mapping[str, Any]) -> str:
+    """Return a table of engines on the same instances: seconds to a proof, else the gap."""
+    head = "".join(f"<th>{name}</th>" for name in ("instance", "n", "M", *_RIVALS.values()))
+    lines = []
+    for row in rows:
+        if row.name in engines:
+            cells = engines[row.name]["rivals"]
+            sizes = (f"{len(row.instance)}", f"{row.instance.memory:,}")
+            texts = (*sizes, *(_reached(cells.get(name)) for name in _RIVALS))
+            numbers = "".join(f'<td data-value="">{text}</td>' for text in texts)
+            name = escape(row.name)
+            lines.append(f'<tr><th scope="row"><a href="#{name}">{name}</a></th>{numbers}</tr>')
+    if not lines:
+        return ""
+    return (
+        "<h2>Engines, ten minutes each</h2><p>Seconds of the processor to a proof, on one thread "
+        "and from the same schedule, or the gap between both sides after 600 of them. CP-SAT and "
+        "HiGHS solve the time-indexed program; they are not asked for more requests of a family "
+        "once they fail. <code>benchmarks/rivals.py</code> makes the table again.</p>"
+        f'<div class="wide"><table><tr>{head}</tr>{"".join(lines)}</table></div>'
+    )
+
+
+def _reached(cell: Mapping[str, Any] | None) -> str:
+    """Return the seconds to a proof, or the gap at the limit."""
+    if cell is None or cell["value"] is None or cell["bound"] is None:
+        return "-"
+    if cell["value"] == cell["bound"]:
+        return f"{cell['processor']:.1f} s"
+    return f"gap {100 * (1 - cell['bound'] / cell['value']):.1f}%"
 
 
 def _filter(name: str, place: int, rows: Sequence[Row]) -> str:

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from jsonschema import Draft202012Validator
+from shapes import FOLDER, faults
 
 from kvopt import (
     BatchTime,
@@ -27,14 +28,7 @@ from kvopt.timetable.records import read_record
 from kvopt.timetable.run_files import write_run
 
 ROOT = Path(__file__).parents[1]
-FOLDER = ROOT / "docs" / "static" / "schemas"
 TRIO = Instance(6, [Request(0, 2, 2), Request(0, 2, 2), Request(1, 4, 1)], round_ms=50)
-
-
-def faults(kind: str, content: object) -> list[str]:
-    """Return where a file differs from the schema of its kind."""
-    schema = json.loads((FOLDER / f"{kind}.schema.json").read_text("utf-8"))
-    return [error.json_path for error in Draft202012Validator(schema).iter_errors(content)]
 
 
 def read(path: Path) -> Any:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from commands import Run
+from shapes import faults
 
 QUICK = ("-t", "0.2")
 
@@ -67,7 +68,9 @@ def test_out_holds_certificates_picture_and_answer(run: Run, ec1: Path, tmp_path
     for count in (1, 2):
         assert run("verify", out / f"{count}.cert.json")[0] == 0
     assert "mean latency, rounds" in (out / "fleet.svg").read_text()
-    assert json.loads((out / "fleet.json").read_text())["answer"] == printed.splitlines()[0]
+    said = json.loads((out / "fleet.json").read_text())
+    assert faults("fleet", said) == []
+    assert said["answer"] == printed.splitlines()[0]
     assert run(*args)[:2] == (0, printed)
 
 
@@ -75,6 +78,7 @@ def test_seconds(run: Run, ec1: Path) -> None:
     args = ("--seconds", "--target", "mean=1s", "--counts", "1..2", "--json")
     code, out, err = run("fleet", ec1, *args, *QUICK)
     said = json.loads(out)
+    assert faults("fleet", said) == []
     assert (code, said["unit"], said["target"]) == (0, "ns", 4 * 10**9)
     assert "assumed: --batch-time" in err
 

@@ -14,6 +14,7 @@ import pytest
 from browsing import CHROMIUM, DRIVER, MISSING, Browser, chromium
 from commands import Run
 from pages import Page
+from shapes import faults
 
 import kvopt
 from kvopt import headroom, read_certificate
@@ -48,6 +49,7 @@ def test_answers_come_in_order_with_their_proofs(run: Run, log: Path, tmp_path: 
         dict.fromkeys(head for line in lines for head in HEADS if line.startswith(head))
     ) == [*HEADS]
     said = json.loads((out / "headroom.json").read_text())
+    assert faults("headroom", said) == []
     assert said["lower_ns"] <= said["upper_ns"] <= said["today"]["value_ns"]
     assert [row["proved"] for row in said["simulated"]] == [False] * len(said["simulated"])
     # No simulated server is better than the best schedule known.

@@ -33,6 +33,35 @@ for (const filters of document.querySelectorAll(".filters")) {
     }
   });
 }
+function pressed(button, is_on) {
+  button.setAttribute("aria-pressed", is_on);
+  return button;
+}
+for (const name of document.querySelectorAll(".legend li")) {
+  // A name of the legend hides what has its colour, in its picture or in all of its section.
+  const colour = `var(--${name.querySelector("b").className})`;
+  const marks = name
+    .closest("figure, section")
+    .querySelectorAll(`.chart [fill="${colour}"], .chart [stroke="${colour}"]`);
+  if (!marks.length) continue;
+  const button = pressed(document.createElement("button"), true);
+  button.append(...name.childNodes);
+  name.append(button);
+  button.addEventListener("click", () => {
+    const is_on = button.getAttribute("aria-pressed") !== "true";
+    for (const mark of marks) mark.classList.toggle("hidden", !is_on);
+    pressed(button, is_on);
+  });
+}
+for (const caption of document.querySelectorAll(".figures figcaption, .pair figcaption")) {
+  const button = pressed(document.createElement("button"), false);
+  button.textContent = "⤢";
+  button.setAttribute("aria-label", "As wide as the page");
+  caption.append(button);
+  button.addEventListener("click", () => {
+    pressed(button, caption.parentElement.classList.toggle("enlarged"));
+  });
+}
 let folded = [];
 window.addEventListener("beforeprint", () => {
   folded = [...document.querySelectorAll("details:not([open])")];
