@@ -126,7 +126,11 @@ class Windows:
 
         At least those may that miss even with a machine of their own.
         """
-        return [max(*pair) for pair in zip(self._shares, self._sure_misses, strict=True)]
+        instance, model = self.problem.instance, self.problem.clock.model
+        chunks = self.problem.scope.covers(Scope.CHUNKS)
+        spans = spans_of(self.levels, *least_times(instance, model, chunks=chunks))
+        late = [sum(i not in spans for i in members) for members in self.members]
+        return [*map(max, self._shares, late)]
 
     @property
     def unavoidable(self) -> int:
@@ -147,13 +151,6 @@ class Windows:
     def levels(self) -> Levels:
         """Limits of each request."""
         return self.slo.levels(self.problem.instance, rounds=self.problem.clock.is_even)
-
-    @cached_property
-    def _sure_misses(self) -> list[int]:
-        instance, model = self.problem.instance, self.problem.clock.model
-        chunks = self.problem.scope.covers(Scope.CHUNKS)
-        spans = spans_of(self.levels, *least_times(instance, model, chunks=chunks))
-        return [sum(i not in spans for i in members) for members in self.members]
 
     # ---- the lower side -----------------------------------------------------------------
 
@@ -188,27 +185,26 @@ class Windows:
     # ---- the upper side -----------------------------------------------------------------
 
     @cached_property
+    def _since(self) -> list[range]:
+        """The windows in which a machine has to be on to take each request.
+
+        These are its own and all since the start-up time, or from the begin on.
+        """
+        windows = []
+        for arrival in self.arrivals:
+            since = (arrival - self.start_up) // self.length - self._first
+            windows.append(range(max(since, 0), arrival // self.length - self._first + 1))
+        return windows
+
+    @cached_property
     def floors(self) -> list[int]:
         """Number of machines that each window needs so that every arrival finds one."""
-        arrivals = sorted(self.arrivals)
-        floors = [0] * len(self)
-        for arrival in arrivals:
-            first = max((arrival - self.start_up) // self.length - self._first, 0)
-            for k in range(first, arrival // self.length - self._first + 1):
-                floors[k] = 1
-        return floors
+        needed = {k for windows in {*self._since} for k in windows}
+        return [int(k in needed) for k in range(len(self))]
 
     def taking(self, counts: Sequence[int]) -> list[int]:
-        """Return how many machines take requests at each arrival.
-
-        These are on since the start-up time, or from the begin on.
-        """
-        rows = []
-        for arrival in self.arrivals:
-            k = arrival // self.length - self._first
-            since = max((arrival - self.start_up) // self.length - self._first, 0)
-            rows.append(min(counts[min(since, k) : k + 1]))
-        return rows
+        """Return how many machines take requests at each arrival."""
+        return [min(counts[windows.start : windows.stop]) for windows in self._since]
 
     def simulated(
         self,

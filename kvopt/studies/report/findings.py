@@ -30,6 +30,20 @@ _SIZE = "n"
 
 
 @dataclass(frozen=True)
+class Family:
+    """One heading: its groups, the smallest mean ratio first, and its instances."""
+
+    name: str
+    groups: Sequence[Runs]
+    instances: Sequence[Record]
+
+    @property
+    def runs(self) -> list[Record]:
+        """The runs of all groups."""
+        return [run for group in self.groups for run in group.records]
+
+
+@dataclass(frozen=True)
 class Findings:
     """The content of the folder of a study."""
 
@@ -87,6 +101,34 @@ class Findings:
         """Return the record that represents the instance of another one among `instances`."""
         return self._works[_work(record)][0]
 
+    @cached_property
+    def families(self) -> list[Family]:
+        """The runs by heading, in the order of the page."""
+        unequal = differing(map(_limits, self.runs))
+
+        def place(run: Record) -> tuple[str, str]:
+            limits = in_words(_limits(run), unequal)
+            return run.instance.family or "", ", ".join(filter(None, (run.policy, limits)))
+
+        places = grouped(self.runs, place).items()
+        groups = [Runs(label, tuple(runs), family) for (family, label), runs in places]
+        groups.sort(
+            key=lambda g: (natural(g.family), g.mean.lower is None, g.mean.lower or 0, g.policy)
+        )
+        instances = grouped(self.instances, lambda record: record.instance.family)
+        by_name = grouped(groups, lambda group: group.family)
+        return [Family(name, group, instances.get(name, [])) for name, group in by_name.items()]
+
+    @cached_property
+    def groups(self) -> list[Runs]:
+        """Runs by family and policy."""
+        return [group for family in self.families for group in family.groups]
+
+    @cached_property
+    def looks(self) -> dict[str, int]:
+        """The place of each scheduler, which gives it one colour and marker in all pictures."""
+        return {name: i for i, name in enumerate(dict.fromkeys(g.policy for g in self.groups))}
+
     def has(self, certificate: str | None) -> bool:
         """Whether a certificate is in the folder."""
         return certificate is not None and (self.folder / certificate).is_file()
@@ -139,40 +181,6 @@ def _check(record: Record) -> None:
         reason = f"is {record.lower}, above the total latency {min(reached)} that was reached"
         place = f"{record.instance.name}, {record.policy}"
         raise InvalidInput(f"{place}: {reason}", field="lower")
-
-
-@dataclass(frozen=True)
-class Family:
-    """One heading: its groups, the least mean ratio first, and its instances."""
-
-    name: str
-    groups: Sequence[Runs]
-    instances: Sequence[Record]
-
-    @property
-    def runs(self) -> list[Record]:
-        """The runs of all groups."""
-        return [run for group in self.groups for run in group.records]
-
-
-def families(study: Findings) -> list[Family]:
-    """Return the families of a study."""
-    unequal = differing(map(_limits, study.runs))
-
-    def place(run: Record) -> tuple[str, str]:
-        limits = in_words(_limits(run), unequal)
-        return run.instance.family or "", ", ".join(filter(None, (run.policy, limits)))
-
-    groups = [
-        Runs(label, tuple(runs), family)
-        for (family, label), runs in grouped(study.runs, place).items()
-    ]
-    groups.sort(
-        key=lambda g: (natural(g.family), g.mean.lower is None, g.mean.lower or 0, g.policy)
-    )
-    instances = grouped(study.instances, lambda record: record.instance.family)
-    by_name = grouped(groups, lambda group: group.family)
-    return [Family(name, group, instances.get(name, [])) for name, group in by_name.items()]
 
 
 def _limits(record: Record) -> Mapping[str, object]:

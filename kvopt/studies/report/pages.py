@@ -9,7 +9,6 @@ import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, cast
 from urllib.parse import quote
@@ -21,8 +20,8 @@ from matplotlib.figure import Figure
 from kvopt.show.plots.embedding import Link, embedded
 from kvopt.show.plots.style import MARKERS, PALETTE, policy
 from kvopt.show.summary import counted, percent
-from kvopt.studies.ratio_intervals import Interval, Runs, four_digits
-from kvopt.studies.report.findings import Checked, Family, Findings, families
+from kvopt.studies.ratio_intervals import Interval, four_digits
+from kvopt.studies.report.findings import Checked, Findings
 from kvopt.version import __version__
 
 TEXTS: dict[str, dict[str, Any]] = tomllib.loads(
@@ -151,21 +150,6 @@ class Context:
     home: Path
     csv: Path | None
     checked: Checked | None = None
-
-    @cached_property
-    def families(self) -> list[Family]:
-        """Families in the order of the page."""
-        return families(self.study)
-
-    @cached_property
-    def groups(self) -> list[Runs]:
-        """Runs by family and policy."""
-        return [group for family in self.families for group in family.groups]
-
-    @cached_property
-    def looks(self) -> dict[str, int]:
-        """The place of each scheduler, which gives it one colour and marker in all pictures."""
-        return {name: i for i, name in enumerate(dict.fromkeys(g.policy for g in self.groups))}
 
     def address(self, path: Path) -> str:
         """Return the relative address of a file, safe in an attribute and free of any scheme."""

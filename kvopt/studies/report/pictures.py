@@ -135,7 +135,7 @@ def _against_size(context: Context, family: Family, group: Runs) -> Markup:
             times = f"{latency_of(run)}: {ratio} times the optimum"
             lines = [run.instance.name, f"{size_of(run)}{seed}", optimum_of(run), times]
             links.append(("\n".join(lines), context.certificate(run.certificate)))
-    points(ends, ax, context.looks[group.policy], [*map(str, range(len(ends)))])
+    points(ends, ax, context.study.looks[group.policy], [*map(str, range(len(ends)))])
     spread(ax.xaxis, [*places.values()])
     spread(ax.yaxis, [end for _, *both in ends for end in both if end], 1)
     style.whole_numbers(ax.xaxis, max(places.values()))
@@ -161,7 +161,7 @@ def along_axis(context: Context, name: str) -> str:
     """Return pictures of each trace or family that differs in one axis only."""
     key = TEXTS[name]["key"]
     original = {record.key: record for record in context.study.records}
-    labels = {run.key: group.policy for group in context.groups for run in group.records}
+    labels = {run.key: group.policy for group in context.study.groups for run in group.records}
     placed = [original[run] for run in labels if _place(original[run], key) is not None]
     sources = grouped(placed, _source)
     varied = {source: differing(_others(r, key) for r in sources[source]) for source in sources}
@@ -212,12 +212,12 @@ def _drawn(context: Context, name: str, headed: Mapping[str, ByScheduler]) -> li
         optimum = [(x, lower[1].get(x), upper[1].get(x)) for x in places]
         figure, (ax,) = panels(2.4)
         lines = {label: [*curve.items()] for label, curve in schedulers}
-        along(optimum, lines, ax, context.looks)
+        along(optimum, lines, ax, context.study.looks)
         spread(ax.xaxis, places)
         spread(ax.yaxis, values)
         ax.set(xlabel=axis, ylabel=f"mean latency ({unit})")
         legend = [OPTIMUM, BOUND] if any(None not in ends for ends in optimum) else []
-        legend += [sign(context.looks[label], label) for label in lines]
+        legend += [sign(context.study.looks[label], label) for label in lines]
         words = f"{heading}: mean latency of a request against {axis}"
         pictures.append(picture(heading, figure, words, legend=legend, more=more))
     return pictures
@@ -257,7 +257,7 @@ def _curves(runs: ByScheduler, key: str) -> dict[str, Curve]:
 
 def latency(context: Context) -> str:
     """Return pictures and tables, empty for a study in rounds."""
-    return Markup().join(map(_latencies, context.families))
+    return Markup().join(map(_latencies, context.study.families))
 
 
 def _latencies(family: Family) -> Markup:

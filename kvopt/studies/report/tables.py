@@ -17,7 +17,7 @@ from kvopt.studies.report.pages import TEXTS, Cell, Context, pieces
 
 def schedulers(context: Context) -> str:
     """Return the table, empty if no scheduler ran."""
-    rows = [_row(group) for group in context.groups]
+    rows = [_row(group) for group in context.study.groups]
     text = TEXTS["schedulers"]["said"]
     return pieces.table(text, [*rows[0]], [row.values() for row in rows], 2) if rows else ""
 
@@ -46,7 +46,7 @@ def _row(group: Runs) -> dict[str, object]:
 def service_levels(context: Context) -> str:
     """Return a table of shares for each family, empty for a study without service levels."""
     body = ""
-    for family in context.families:
+    for family in context.study.families:
         bounded = [run for run in family.runs if run.ceiling is not None]
         places = grouped(bounded, lambda r: (str(r.limits.get("slo")), r.instance.requests))
         policies = [*dict.fromkeys(run.policy for run in bounded if run.policy is not None)]

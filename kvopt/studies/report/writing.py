@@ -146,7 +146,7 @@ def _sections(context: Context) -> Iterator[tuple[str, tuple[str, str]]]:
     """Yield the address, the title and the content of each section that has data."""
     for name, row in TEXTS.items():
         if draw := BY_FAMILY.get(name):
-            body = context.gallery(name, {f.name: draw(context, f) for f in context.families})
+            body = context.gallery(name, {f.name: draw(context, f) for f in context.study.families})
         else:
             body = WHOLE[name](context)
         if body:
