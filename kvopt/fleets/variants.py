@@ -38,17 +38,7 @@ Simulate = Callable[[str], PolicyRun | None]
 
 
 class Knowledge(NamedTuple):
-    """What a server must know and change for a class of settings.
-
-    Parameters
-    ----------
-    name
-        Name in JSON.
-    words
-        Words for readers.
-    covers
-        Whether a setting belongs to the class.
-    """
+    """A class of settings by what a server must know: its name, words, and which it covers."""
 
     name: str
     words: str
@@ -159,28 +149,23 @@ def variants(
             finalists.insert(1, replace(today, by=by, prompts=None))
     for row in zip_longest(*ranked):
         for knowledge, setting in zip(CLASSES, row, strict=True):
-            for error in ERRORS if knowledge.name == "outputs" else (None,):
+            for name, words, error in _named(knowledge):
                 if setting is None or budget.over():
                     continue
                 noise = {} if not error else {"pred": "noise", "eps": error}
                 if (run := simulate(policy_of(setting, scheduler, **noise))) is not None:
-                    name, words = _named(knowledge, error)
-                    advice = setting.flags or "", _PRIORITIES[setting.by]
-                    yield Variant(name, words, run, *advice)
+                    yield Variant(name, words, run, setting.flags or "", _PRIORITIES[setting.by])
 
 
-def _named(knowledge: Knowledge, error: float | None) -> tuple[str, str]:
-    """Return name and words of a class with predictions that err."""
-    name, words, _ = knowledge
-    if error is None:
-        return name, words
-    about = f"off by up to {error:.0%}" if error else "exact"
-    return f"{name} {error:.0%}", f"{words}, {about}"
+def _named(knowledge: Knowledge) -> Iterator[tuple[str, str, float | None]]:
+    """Yield name, words and error of each variant of a class: predictions may err."""
+    if knowledge.name != "outputs":
+        yield knowledge.name, knowledge.words, None
+        return
+    for error in ERRORS:
+        about = f"off by up to {error:.0%}" if error else "exact"
+        yield f"{knowledge.name} {error:.0%}", f"{knowledge.words}, {about}", error
 
 
-NAMES = dict(
-    _named(knowledge, error)
-    for knowledge in CLASSES
-    for error in (ERRORS if knowledge.name == "outputs" else (None,))
-)
+NAMES = {name: words for knowledge in CLASSES for name, words, _ in _named(knowledge)}
 """Names of variants in their order, with words."""

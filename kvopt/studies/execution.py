@@ -119,19 +119,19 @@ class StudyResult:
 
     def to_dataframe(self) -> DataFrame:
         """Return a row for each source and policy: runs, and the ends of mean and worst."""
+
+        def source(record: Record) -> str:
+            """Return the key of a family or a file with its parameters."""
+            keys = {k: v for k, v in record.instance.parameters.items() if k not in COUNTS}
+            name = record.instance.family or record.instance.name
+            return json.dumps([None if "file" in keys else name, keys], sort_keys=True)
+
         judged = (record for record in self.records if record.policy is not None)
-        groups = grouped(judged, _source).values()
+        groups = grouped(judged, source).values()
         rows = [_row(runs) for group in groups for runs in by_policy(group)]
         order = "family", "parameters", "policy"
         rows.sort(key=lambda row: [natural(str(row[name])) for name in order])
         return frame({name: [row[name] for row in rows] for name in _COLUMNS})
-
-
-def _source(record: Record) -> str:
-    """Return the key of the source of an instance: a family or a file with its parameters."""
-    name, parameters = record.instance.family or record.instance.name, record.instance.parameters
-    keys = {key: value for key, value in parameters.items() if key not in COUNTS}
-    return json.dumps([None if "file" in keys else name, keys], sort_keys=True)
 
 
 def _row(runs: Runs) -> dict[str, object]:

@@ -44,7 +44,13 @@ def _sections(answer: Headroom) -> Iterator[tuple[str, tuple[str, str]]]:
     body = pieces.answers(filter(None, lines)) + pieces.tiles(_tiles(answer)) + _bars(answer)
     yield "today", ("How long requests wait, and how much less is possible", body)
     lines = [f"today: {texts['today']}", f"at best: {texts['at best']}", answer.covered]
-    yield "possible", ("What possible covers", pieces.paragraphs(lines) + _scopes(answer))
+    rows = [
+        (str(side.scope), *map(Cell, answer.interval(side), reversed(side.ends)))
+        for side in answer.optima
+    ]
+    head = "schedules of the scope", "proved bound", "best schedule known"
+    scopes = pieces.table("Mean latency of the optimum, by scope", head, rows)
+    yield "possible", ("What possible covers", pieces.paragraphs(lines) + scopes)
     yield "ways", ("How much of it by settings, and by predicted lengths", _ways(answer))
     body = pieces.answers([texts["machines"]])
     if answer.machines is not None and answer.machines.bands:
@@ -52,7 +58,12 @@ def _sections(answer: Headroom) -> Iterator[tuple[str, tuple[str, str]]]:
     yield "machines", ("How many machines the service level takes", body)
     yield "limits", ("What limits", pieces.answers([texts["what limits"]]))
     yield "paste", ("To paste into an issue or a pull request", pieces.code(answer.markdown()))
-    yield "certificates", ("Certificates and notes", _certificates(answer))
+    rows = [(pieces.link(quote(name), name, ""), value) for name, value in answer.hashes.items()]
+    body = pieces.paragraphs(["kvopt verify CERTIFICATE checks a certificate, without any solver."])
+    body += pieces.cards("What is proved", ("certificate", "hash of the file"), rows)
+    command = f"Command: {answer.command or 'kvopt.headroom'}"
+    body += pieces.paragraphs([command, *answer.notes])
+    yield "certificates", ("Certificates and notes", body)
 
 
 def _tiles(answer: Headroom) -> list[tuple[str, str]]:
@@ -94,16 +105,6 @@ def _bars(answer: Headroom) -> Markup:
     return pieces.figures([picture("Mean latency of a request", figure, name, legend=_SIGNS)])
 
 
-def _scopes(answer: Headroom) -> Markup:
-    """Return a table of the interval of each scope."""
-    rows = [
-        (str(side.scope), *map(Cell, answer.interval(side), reversed(side.ends)))
-        for side in answer.optima
-    ]
-    head = "schedules of the scope", "proved bound", "best schedule known"
-    return pieces.table("Mean latency of the optimum, by scope", head, rows)
-
-
 def _ways(answer: Headroom) -> Markup:
     """Return a table of the simulations."""
     today, mean = answer.today, answer.measure.mean
@@ -143,13 +144,3 @@ def _machines(sizes: FleetSizes) -> Markup:
     legend += [sign(place, label) for place, label in enumerate(sizes.labels)]
     name = f"{sizes.measure.axis} by number of machines: {sizes.answer}"
     return pieces.figures([picture("By number of machines", figure, name, legend=legend)]) + body
-
-
-def _certificates(answer: Headroom) -> Markup:
-    """Return links to certificates with their hashes, the command, and notes."""
-    rows = [(pieces.link(quote(name), name, ""), value) for name, value in answer.hashes.items()]
-    body = pieces.paragraphs(["kvopt verify CERTIFICATE checks a certificate, without any solver."])
-    body += pieces.cards("What is proved", ("certificate", "hash of the file"), rows)
-    return body + pieces.paragraphs(
-        [f"Command: {answer.command or 'kvopt.headroom'}", *answer.notes]
-    )

@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kvopt.files.atomic import own_descriptor, write_atomically
-from kvopt.studies.record_lines import Record
 from kvopt.studies.report import pictures, tables
 from kvopt.studies.report.findings import Family, Findings, check_certificates, read_findings
 from kvopt.studies.report.pages import TEXTS, Context, pieces, rendered
@@ -68,7 +67,7 @@ BY_FAMILY: dict[str, Callable[[Context, Family], Sequence[Markup]]] = {
 """Functions that draw a family for a section."""
 
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
-"""Characters at the begin of a text that a spreadsheet reads as a formula."""
+"""Begins of texts that a spreadsheet reads as formulas; an apostrophe before them makes texts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,33 +162,27 @@ def _csv(study: Findings) -> str:
     writer = csv.DictWriter(sink, columns, extrasaction="ignore", lineterminator="\n")
     writer.writeheader()
     for record in study.records:
-        writer.writerow({name: _safe(cell) for name, cell in _cells(record).items()})
+        instance, (lower, upper) = record.instance, record.ratio
+        cells = {
+            **times_of(record),
+            **vars(instance),
+            **vars(record),
+            "instance": instance.name,
+            "parameters": json.dumps(instance.parameters, sort_keys=True),
+            "ratio_least": lower,
+            "ratio_most": upper,
+            "proved": record.proved,
+            "slo": record.limits.get("slo"),
+            "attain": record.limits.get("attain"),
+            "verdict": record.verdict,
+            "limits": json.dumps(record.limits, sort_keys=True),
+            "instance_hash": instance.hash,
+            "time_unit": "ns" if record.in_seconds else "rounds",
+            "rate": instance.parameters.get("rate", 1),
+            "left_out": instance.parameters.get("left_out", 0),
+        }
+        for name, cell in cells.items():
+            if isinstance(cell, str) and cell.startswith(_FORMULA):
+                cells[name] = f"'{cell}"
+        writer.writerow(cells)
     return sink.getvalue()
-
-
-def _cells(record: Record) -> dict[str, object]:
-    instance = record.instance
-    lower, upper = record.ratio
-    return {
-        **times_of(record),
-        **vars(instance),
-        **vars(record),
-        "instance": instance.name,
-        "parameters": json.dumps(instance.parameters, sort_keys=True),
-        "ratio_least": lower,
-        "ratio_most": upper,
-        "proved": record.proved,
-        "slo": record.limits.get("slo"),
-        "attain": record.limits.get("attain"),
-        "verdict": record.verdict,
-        "limits": json.dumps(record.limits, sort_keys=True),
-        "instance_hash": instance.hash,
-        "time_unit": "ns" if record.in_seconds else "rounds",
-        "rate": instance.parameters.get("rate", 1),
-        "left_out": instance.parameters.get("left_out", 0),
-    }
-
-
-def _safe(cell: object) -> object:
-    """Put an apostrophe before text that a spreadsheet would read as a formula."""
-    return f"'{cell}" if isinstance(cell, str) and cell.startswith(_FORMULA) else cell
