@@ -235,10 +235,12 @@ def show(value: Mapping[str, Any], lines: Iterable[str] = ()) -> None:
 
 def fitting(sentence: str) -> str:
     """Return a sentence in lines that fit the terminal, as it is for a file or a pipe."""
-    if not sys.stdout.isatty():
-        return sentence
-    width = Console().width
-    return fill(sentence, width, break_long_words=False, break_on_hyphens=False)
+    return fill(sentence, _console().width, break_long_words=False, break_on_hyphens=False)
+
+
+def _console() -> Console:
+    """Return the console of standard output; a file or a pipe is as wide as it has to be."""
+    return Console(highlight=False, width=None if sys.stdout.isatty() else _ANY_WIDTH)
 
 
 def or_dash(value: object) -> str:
@@ -266,7 +268,7 @@ def table(rows: Sequence[Mapping[str, object]]) -> list[str]:
         )
     for row in zip(*columns, strict=True):
         grid.add_row(*map(Text, row))
-    console = Console(highlight=False, width=None if sys.stdout.isatty() else _ANY_WIDTH)
+    console = _console()
     with console.capture() as printed:
         console.print(grid, crop=False)
     return [*map(str.rstrip, printed.get().splitlines())]
