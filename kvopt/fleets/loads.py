@@ -46,16 +46,9 @@ class Loads:
 
     @classmethod
     def of(cls, run: PolicyRun, block: int, roomy: PolicyRun | None) -> Self:
-        """Return the measurements of a completed run in seconds.
+        """Return the measurements of a completed run in seconds, whose blocks have so many tokens.
 
-        Parameters
-        ----------
-        run
-            The run.
-        block
-            Tokens of a block.
-        roomy
-            The run of its scheduler with a cache that holds all requests.
+        ``roomy`` is the run of its scheduler with a cache that holds all requests.
         """
         instance, model = run.instance, run.clock.batch_time
         arrivals = arrivals_ns(instance)

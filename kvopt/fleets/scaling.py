@@ -315,14 +315,7 @@ def lower_counts(
 ) -> Trial | None:
     """Return the trial with the lowest numbers of machines that a search finds to suffice.
 
-    Parameters
-    ----------
-    windows
-        The windows.
-    simulated
-        Simulates numbers of machines.
-    start, lowest
-        Numbers to begin with, and such that fewer are known to be too few.
+    It begins with ``start``; fewer machines than ``lowest`` are known to be too few.
     """
     # Windows that fail get more machines, and from the second time on the windows before as well.
     counts, below = [*map(max, start, lowest)], [count - 1 for count in lowest]

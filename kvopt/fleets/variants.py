@@ -119,21 +119,10 @@ def policy_of(setting: ServerSetting, scheduler: str, **keys: object) -> str:
 def variants(
     problem: Problem, scheduler: str, simulate: Simulate, budget: Budget
 ) -> Iterator[Variant]:
-    """Yield servers of each class, simulated with the rules of a scheduler.
+    """Yield servers of each class, simulated with the other rules of a scheduler, in seconds.
 
     Compiled loops choose the finalists of each class among limits and orders.  The first of all
     classes come first; later ones may be better.
-
-    Parameters
-    ----------
-    problem
-        The problem, in seconds.
-    scheduler
-        The scheduler whose other rules stay.
-    simulate
-        Runs a scheduler.
-    budget
-        Time.
     """
     server = policy_from(scheduler)
     today = ServerSetting.of_policy(scheduler) if isinstance(server, ServerPolicy) else None

@@ -115,17 +115,7 @@ def mean_width(intervals: Iterable[Interval]) -> Fraction | None:
 
 @dataclass(frozen=True)
 class Runs:
-    """The runs of a policy, completed or not.
-
-    Parameters
-    ----------
-    policy
-        The policy as given.
-    records
-        Those of the runs.
-    family
-        Their group, if there are groups.
-    """
+    """The runs of a policy, completed or not, and the heading of its group if there are groups."""
 
     policy: str
     records: tuple[Record, ...]

@@ -211,21 +211,9 @@ def changed(
 ) -> Instance:
     """Return an instance with another cache, arrivals at another rate, without large requests.
 
-    Parameters
-    ----------
-    instance
-        The instance.
-    memory
-        Its new cache size; by default the old one.
-    rate
-        Factor on the number of requests that arrive in the same time; see `at_rate`.
-    max_total
-        Requests of more tokens are excluded, and counted in the notes.
-
-    Raises
-    ------
-    InvalidInput
-        For a request that does not fit, or if no request remains.
+    Requests of more tokens than ``max_total`` are excluded, and counted in the notes.  ``rate`` is a
+    factor on the number of requests that arrive in the same time; see `at_rate`.  A request that does
+    not fit is refused, and if no request remains.
 
     Examples
     --------

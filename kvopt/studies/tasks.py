@@ -26,22 +26,10 @@ from kvopt.version import __version__
 
 @dataclass(frozen=True)
 class Task:
-    """One instance with its policies.
+    """One instance with the policies that run on it.
 
-    Parameters
-    ----------
-    study
-        Name of the study.
-    source
-        Source of the instance.
-    policies
-        Policies that run on it.
-    limits
-        Limits for this instance.
-    modules
-        Modules to import first.
-    instance
-        The instance, as records describe it.
+    ``source`` draws the instance, which records describe as ``instance``; ``modules`` are imported
+    first, and ``study`` is the name of the study.
     """
 
     study: str
@@ -114,14 +102,9 @@ _VERIFYING = 900.0
 
 @dataclass(frozen=True)
 class TaskResult:
-    """Result of a task.
+    """One record for each policy, or a single one with the error.
 
-    Parameters
-    ----------
-    records
-        One record for each policy, or a single one with the error.
-    certificate
-        Text of the certificate, whose path they name, or None.
+    ``certificate`` is the text of the certificate whose path they name.
     """
 
     records: tuple[Record, ...]
@@ -135,14 +118,8 @@ class Unverified(KvoptError):
 def run_task(task: Task, skip: Mapping[str, str], announce: Announce) -> TaskResult:
     """Draw the instance, run its policies, certify, verify.
 
-    Parameters
-    ----------
-    task
-        The task.
-    skip
-        Policies that are known to fail, with their records.
-    announce
-        Called before each step, so that a step that hangs can be ended from outside.
+    Policies to ``skip`` are known to fail, for a reason.  ``announce`` is called before each step, so
+    that a step that hangs can be ended from outside.
     """
     began = time.monotonic()
     limits = task.limits

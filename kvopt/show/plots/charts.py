@@ -1,4 +1,7 @@
-"""Charts of numbers: intervals, points, and curves along an axis."""
+"""Charts of numbers: intervals, points, and curves along an axis.
+
+Functions draw on axes, by default on those of a new figure.
+"""
 
 from __future__ import annotations
 
@@ -60,18 +63,9 @@ def intervals(
     *,
     floor: float = 1.0,
 ) -> Axes:
-    """Draw an interval in each row, below its name; an open end fades.
+    """Draw an interval in each row from the top down, below its name; an open end fades.
 
-    Parameters
-    ----------
-    bars
-        Intervals from the top down.
-    ax
-        Axes to draw on; by default a new figure.
-    label
-        Label of the values.
-    floor
-        The lowest possible value.
+    ``label`` names the values, of which none is below ``floor``.
     """
     ax = style.axes_of(ax, 1.2 + 0.44 * len(bars))
     ends = [end for bar in bars for end in (bar.lower, bar.upper, bar.far)]
@@ -97,16 +91,7 @@ def intervals(
 def points(ends: Sequence[Ends], ax: Axes, place: int = 0, urls: Sequence[str] = ()) -> None:
     """Draw a dot at the lower end of each interval, and a line to its upper end.
 
-    Parameters
-    ----------
-    ends
-        Places, and the ends of their intervals.
-    ax
-        Axes to draw on.
-    place
-        Place of the scheduler, which determines colour and marker.
-    urls
-        Link of each dot.
+    ``place`` of the scheduler determines colour and marker; ``urls`` are links of the dots.
     """
     look, (x, lower, upper) = style.policy(place), _columns(ends)
     ax.vlines(x, lower, upper, color=look["color"], linewidth=1, alpha=0.5)
@@ -127,16 +112,8 @@ def along(
 ) -> None:
     """Draw the band of the optimum along an axis, and a curve for each scheduler.
 
-    Parameters
-    ----------
-    optimum
-        The band between the proved bound, as a line, and the best schedule.
-    curves
-        Places and values by scheduler.
-    ax
-        Axes to draw on.
-    looks
-        Places of the schedulers in the list of colours; by default in order.
+    The band is between the proved bound, a line, and the best schedule.  ``looks`` are places of the
+    schedulers in the list of colours, by default in order.
     """
     band = _columns([ends for ends in optimum if None not in ends])
     if band.size:
@@ -158,22 +135,10 @@ def fleet_sizes(
     *,
     scale: str = "log",
 ) -> Axes:
-    """Draw the possible results for each number of machines, and schedulers.
+    """Draw the possible results for each number of machines, and those of schedulers.
 
-    Parameters
-    ----------
-    bands
-        Machines, and the values that enclose the best schedule.
-    curves
-        Machines and values by scheduler.
-    target
-        The target value.
-    label
-        Label of the values.
-    ax
-        Axes to draw on; by default a new figure.
-    scale
-        Scale of the values.
+    ``bands`` are machines with the values that enclose the best schedule; ``label`` and ``scale``
+    are of the values, of which ``target`` is one.
     """
     ax = style.axes_of(ax, 5.0)
     counts, lower, upper = _columns(bands)
@@ -205,18 +170,8 @@ def fleet_over_time(
 ) -> Axes:
     """Draw numbers of machines in windows as steps, and the arrivals behind them.
 
-    Parameters
-    ----------
-    borders
-        Borders of the windows.
-    load
-        Arrivals of each window, on an axis of their own.
-    curves
-        Machines of each window by name; the first and the second enclose the optimum.
-    label
-        Label of the time.
-    ax
-        Axes to draw on; by default a new figure.
+    ``load`` are the arrivals between ``borders``, on an axis of their own.  The first and the second
+    curve enclose the optimum.  ``label`` is that of the time.
     """
     ax = style.axes_of(ax, 5.0)
     behind = ax.twinx()

@@ -1,4 +1,7 @@
-"""Single panels over time: requests in rows or as bands, tokens held."""
+"""Single panels over time: requests in rows or as bands, tokens held.
+
+Functions draw a schedule, or a run on any clock, on axes, by default on those of a new figure.
+"""
 
 from __future__ import annotations
 
@@ -23,19 +26,8 @@ def rows(drawable: Drawable, ax: Axes | None = None) -> Axes:
     """Draw the requests over time: in rows, or many of them as bands.
 
     Rows are in order of start, those of a fleet worker by worker.  Waiting is a line, prompts and
-    produced tokens are heights on one scale for all rows.
-
-    Parameters
-    ----------
-    drawable
-        A schedule, which need not be feasible, or a run on any clock.
-    ax
-        Axes to draw on; by default a new figure.
-
-    Returns
-    -------
-    Axes
-        The axes with the drawing; its artists have labels for a legend.
+    produced tokens are heights on one scale for all rows.  A schedule need not be feasible.  The artists
+    of the axes have labels for a legend.
     """
     drawn = drawable.timeline()
     count = len(drawn.order)
@@ -100,14 +92,7 @@ def bands(
 ) -> Axes:
     """Draw how many requests run and how many wait at each time, one band on the other.
 
-    Parameters
-    ----------
-    drawable
-        A schedule, or a run on any clock.
-    ax
-        Axes to draw on; by default a new figure.
-    kinds
-        Which of the bands to draw.
+    ``kinds`` are the bands to draw.
     """
     drawn, ax = drawable.timeline(), style.axes_of(ax, 3.6)
     highest = 1.0
@@ -126,15 +111,9 @@ def bands(
 def memory_profile(drawable: Drawable, ax: Axes | None = None, worker: int | None = None) -> Axes:
     """Draw the tokens held at every time, prompts below and produced on top, against M.
 
-    Parameters
-    ----------
-    drawable
-        A schedule, feasible or not, or a run, with its evicted work; tokens above the capacity are
-        marked.  An instance is drawn as if every request started when it arrives: its demand.
-    ax
-        Axes to draw on; by default a new figure.
-    worker
-        The worker of a fleet; by default all workers together, against the memory of all.
+    A run is drawn with its evicted work, and tokens above the capacity are marked.  An instance is drawn
+    as if every request started when it arrives: its demand.  Without a ``worker`` all of a fleet are
+    drawn together, against the memory of all.
     """
     drawn, ax = drawable.timeline(), style.axes_of(ax, 3.6)
     memory = drawn.instance.memory * (drawn.instance.workers if worker is None else 1)

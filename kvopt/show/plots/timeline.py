@@ -30,18 +30,10 @@ them at its end.  So both agree at the end of every round.
 
 
 class Work(NamedTuple):
-    """An interval of work of one request.
+    """An interval of work of one request, in a position of the instance, on a worker.
 
-    Parameters
-    ----------
-    request, worker
-        Positions.
-    begin, first, end
-        Its begin, the end of its first round, and its end.
-    before, produced
-        Tokens that the request had produced before, and those that it produces here.
-    is_lost
-        Whether it was lost in an eviction.
+    ``first`` is the end of its first round; ``before`` are the tokens that the request had produced
+    before, and ``produced`` those that it produces here.  ``is_lost`` if an eviction lost it.
     """
 
     request: int

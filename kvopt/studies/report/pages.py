@@ -132,18 +132,9 @@ def picture(
 
 @dataclass(frozen=True)
 class Context:
-    """A study and the page about it.
+    """A study and the page about it, which will lie in the folder ``home`` beside the table ``csv``.
 
-    Parameters
-    ----------
-    study
-        The study.
-    home
-        The folder in which the page will lie.
-    csv
-        Path of the table.
-    checked
-        Verdicts of the certificates, if they were verified.
+    ``checked`` are verdicts of the certificates, if they were verified.
     """
 
     study: Findings
