@@ -51,8 +51,9 @@ def length_of(text: str | int, problem: Problem, field: str) -> int:
 class Trial(NamedTuple):
     """A simulation with a number of machines for each window.
 
-    ``misses`` are the requests of each window that do not attain; ``drained`` is machine time in each
-    window of machines that are off, and finish what they began, that after the last one included.
+    ``misses`` are the requests of each window that do not attain; ``drained`` is machine time in
+    each window of machines that are off, and finish what they began, that after the last one
+    included.
     """
 
     counts: tuple[int, ...]

@@ -211,9 +211,9 @@ def changed(
 ) -> Instance:
     """Return an instance with another cache, arrivals at another rate, without large requests.
 
-    Requests of more tokens than ``max_total`` are excluded, and counted in the notes.  ``rate`` is a
-    factor on the number of requests that arrive in the same time; see `at_rate`.  A request that does
-    not fit is refused, and if no request remains.
+    Requests of more tokens than ``max_total`` are excluded, and counted in the notes.  ``rate`` is
+    a factor on the number of requests that arrive in the same time; see `at_rate`.  A request that
+    does not fit is refused, and if no request remains.
 
     Examples
     --------

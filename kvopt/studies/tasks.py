@@ -118,8 +118,8 @@ class Unverified(KvoptError):
 def run_task(task: Task, skip: Mapping[str, str], announce: Announce) -> TaskResult:
     """Draw the instance, run its policies, certify, verify.
 
-    Policies to ``skip`` are known to fail, for a reason.  ``announce`` is called before each step, so
-    that a step that hangs can be ended from outside.
+    Policies to ``skip`` are known to fail, for a reason.  ``announce`` is called before each step,
+    so that a step that hangs can be ended from outside.
     """
     began = time.monotonic()
     limits = task.limits

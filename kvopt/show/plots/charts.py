@@ -112,8 +112,8 @@ def along(
 ) -> None:
     """Draw the band of the optimum along an axis, and a curve for each scheduler.
 
-    The band is between the proved bound, a line, and the best schedule.  ``looks`` are places of the
-    schedulers in the list of colours, by default in order.
+    The band is between the proved bound, a line, and the best schedule.  ``looks`` are places of
+    the schedulers in the list of colours, by default in order.
     """
     band = _columns([ends for ends in optimum if None not in ends])
     if band.size:
@@ -170,8 +170,8 @@ def fleet_over_time(
 ) -> Axes:
     """Draw numbers of machines in windows as steps, and the arrivals behind them.
 
-    ``load`` are the arrivals between ``borders``, on an axis of their own.  The first and the second
-    curve enclose the optimum.  ``label`` is that of the time.
+    ``load`` are the arrivals between ``borders``, on an axis of their own.  The first and the
+    second curve enclose the optimum.  ``label`` is that of the time.
     """
     ax = style.axes_of(ax, 5.0)
     behind = ax.twinx()

@@ -26,8 +26,8 @@ def rows(drawable: Drawable, ax: Axes | None = None) -> Axes:
     """Draw the requests over time: in rows, or many of them as bands.
 
     Rows are in order of start, those of a fleet worker by worker.  Waiting is a line, prompts and
-    produced tokens are heights on one scale for all rows.  A schedule need not be feasible.  The artists
-    of the axes have labels for a legend.
+    produced tokens are heights on one scale for all rows.  A schedule need not be feasible.  The
+    artists of the axes have labels for a legend.
     """
     drawn = drawable.timeline()
     count = len(drawn.order)
@@ -111,9 +111,9 @@ def bands(
 def memory_profile(drawable: Drawable, ax: Axes | None = None, worker: int | None = None) -> Axes:
     """Draw the tokens held at every time, prompts below and produced on top, against M.
 
-    A run is drawn with its evicted work, and tokens above the capacity are marked.  An instance is drawn
-    as if every request started when it arrives: its demand.  Without a ``worker`` all of a fleet are
-    drawn together, against the memory of all.
+    A run is drawn with its evicted work, and tokens above the capacity are marked.  An instance is
+    drawn as if every request started when it arrives: its demand.  Without a ``worker`` all of a
+    fleet are drawn together, against the memory of all.
     """
     drawn, ax = drawable.timeline(), style.axes_of(ax, 3.6)
     memory = drawn.instance.memory * (drawn.instance.workers if worker is None else 1)

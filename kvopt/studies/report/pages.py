@@ -132,9 +132,9 @@ def picture(
 
 @dataclass(frozen=True)
 class Context:
-    """A study and the page about it, which will lie in the folder ``home`` beside the table ``csv``.
+    """A study and the page about it, which will lie in the folder ``home``.
 
-    ``checked`` are verdicts of the certificates, if they were verified.
+    ``csv`` is the path of the table; ``checked`` are verdicts of the certificates, if they were verified.
     """
 
     study: Findings
