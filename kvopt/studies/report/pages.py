@@ -134,7 +134,7 @@ def picture(
 class Context:
     """A study and the page about it, which will lie in the folder ``home``.
 
-    ``csv`` is the path of the table, and ``checked`` has the verdicts if certificates were verified.
+    ``csv`` is the path of the table; ``checked`` has verdicts if certificates were verified.
     """
 
     study: Findings
