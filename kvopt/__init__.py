@@ -43,7 +43,7 @@ _HOMES = {
     "search.many": "solve_many",
     "search.models": "BuiltModel build_model schedule_from",
     "search.solving": "SolveOptions solve",
-    "search.tiny": "tiny_optimum",
+    "search.exact.tiny_optimum": "tiny_optimum",
     "fleets.analysis": "headroom",
     "fleets.gains": "Headroom",
     "errors": "FalseClaim InvalidInput KvoptError MissingPackage MissingSolver PolicyFault "

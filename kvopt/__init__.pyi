@@ -42,10 +42,10 @@ from kvopt.problem.scopes import Scope
 from kvopt.problem.slo import Slo
 from kvopt.problem.traces import import_trace
 from kvopt.search.bounding import bound, bounds_by_workers
+from kvopt.search.exact.tiny_optimum import tiny_optimum
 from kvopt.search.many import solve_many
 from kvopt.search.models import BuiltModel, build_model, schedule_from
 from kvopt.search.solving import SolveOptions, solve
-from kvopt.search.tiny import tiny_optimum
 from kvopt.simulate.causality import check_online
 from kvopt.simulate.comparison import Comparison, compare
 from kvopt.simulate.policies import (

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
+from difflib import get_close_matches
 
 
 class KvoptError(Exception):
@@ -114,8 +115,6 @@ LEFT = {
 
 def did_you_mean(name: object, names: Collection[str]) -> str:
     """Return an addition to a refusal: what replaces a name, or the nearest name, if any."""
-    from difflib import get_close_matches  # takes milliseconds to load
-
     text = str(name)
     if text in LEFT:
         return f"; {LEFT[text]}"

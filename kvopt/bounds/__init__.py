@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from kvopt.search.one_bound import (
+    from kvopt.search.bounding import (
         Bound,
         configuration_bound,
         lagrangian_bound,
@@ -35,7 +35,7 @@ def __getattr__(name: str) -> Any:
     """Load the public functions at their first use: they run the driver, which loads solvers."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module("kvopt.search.one_bound"), name)
+    return getattr(import_module("kvopt.search.bounding"), name)
 
 
 def __dir__() -> list[str]:

@@ -14,8 +14,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from kvopt.bounds.prices import thresholds
-from kvopt.formulations.arrays import Program
 from kvopt.formulations.highs import solved_relaxation
+from kvopt.formulations.time_indexed import Program
 from kvopt.incumbent.incumbent import Search
 from kvopt.kernels.budget import Budget
 from kvopt.problem.arrays import Floats, Integers

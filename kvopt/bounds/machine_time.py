@@ -17,7 +17,7 @@ from collections.abc import Iterator, Sequence
 from kvopt.bounds.relaxations import ceiling_chain
 from kvopt.bounds.seconds_evaluation import shares
 from kvopt.bounds.shares import Processed, shared_out
-from kvopt.incumbent.machine_time import MachineTime
+from kvopt.incumbent.certificate import MachineTime
 from kvopt.problem.problem import Problem
 from kvopt.problem.requests import volume_of
 from kvopt.problem.scopes import Scope

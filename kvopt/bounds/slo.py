@@ -32,7 +32,6 @@ from kvopt.bounds.slo_prices import Kind, OfCheapestTimes, OfRuns, Span, Window
 from kvopt.bounds.slo_rounds import CELLS_OF_ROUNDS, OfSharedRounds
 from kvopt.incumbent.in_time import Ceiling
 from kvopt.incumbent.proofs import SharedRoundsProof, SloPrices
-from kvopt.incumbent.shares import MACHINE_TIME
 from kvopt.kernels.budget import Budget
 from kvopt.problem.batch_time import BatchTime, Line
 from kvopt.problem.clocks import arrivals_ns
@@ -40,6 +39,8 @@ from kvopt.problem.instance import Instance
 from kvopt.problem.scopes import Scope
 from kvopt.problem.slo import Levels
 
+_MACHINE_TIME = 0.5
+"""Share of the time: prices of machine time for a ceiling; those of shared rounds have the rest."""
 _LONGEST = 2**31
 """Rounds from which on sums over them do not fit into 64 bits; then there are no prices."""
 _STEPS = 400
@@ -132,7 +133,7 @@ def slo_ceiling(
     kinds = list(_kinds(model, scope, window, processed, is_due))
     ascents = [Ascent(kind.evaluate, kind.first_prices(), pace=_PACE) for kind in kinds]
     best, ascent = max(zip(kinds, ascents, strict=True), key=lambda pair: pair[1].value)
-    _climb(ascent, budget if model is None else budget.part(MACHINE_TIME))
+    _climb(ascent, budget if model is None else budget.part(_MACHINE_TIME))
     costs[can] = best.least(ascent.prices)[0]
     times = best.rounded(ascent.prices)
     proof: SloPrices | SharedRoundsProof = times

@@ -174,7 +174,7 @@ def certify(
 
 def _bounded(driver: plan.Driver, search: Search) -> Callable[[], None]:
     """Compute bounds; return the search for schedules."""
-    late: tuple[plan.Stage, ...] = plan.BOUNDS + plan.SEARCHES
+    late: tuple[plan.PlanStage, ...] = plan.BOUNDS + plan.SEARCHES
     if not plan.is_rushed(search):
         driver.run(plan.BOUNDS, search.budget)
         late = plan.SEARCHES

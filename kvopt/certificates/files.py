@@ -17,9 +17,8 @@ import kvopt.verify as checker
 from kvopt.errors import FalseClaim, InvalidInput, TooLarge
 from kvopt.files.atomic import write_atomically
 from kvopt.files.reading import blamed_on, parse_json, read_text
-from kvopt.incumbent.certificate import Certificate, Optimum
+from kvopt.incumbent.certificate import Certificate, MachineTime, Optimum
 from kvopt.incumbent.in_time import InTime
-from kvopt.incumbent.machine_time import MachineTime
 from kvopt.incumbent.proofs import CheckedBound, Proof, SharedRoundsProof, SloPrices
 from kvopt.problem.clocks import ROUNDS, Clock, Seconds
 from kvopt.problem.hardware.batch_time_files import SCHEMA as MODEL_SCHEMA

@@ -8,7 +8,7 @@ from typing import NamedTuple, Unpack
 from kvopt.certificates.building import certify
 from kvopt.incumbent.limits import LimitOptions
 from kvopt.problem.problem import Problem
-from kvopt.search.tiny import MOST_REQUESTS, tiny_optimum
+from kvopt.search.exact.tiny_optimum import MAX_REQUESTS, tiny_optimum
 from kvopt.show.summary import exact_ratio
 from kvopt.timetable.runs import PolicyRun
 
@@ -64,7 +64,7 @@ def ratio_to_optimum(run: PolicyRun, **options: Unpack[LimitOptions]) -> Ratio:
 
 def _is_tiny(problem: Problem) -> bool:
     return (
-        len(problem.instance) <= MOST_REQUESTS
+        len(problem.instance) <= MAX_REQUESTS
         and not problem.instance.extras
         and not (problem.in_seconds or problem.in_blocks or problem.is_fleet)
     )

@@ -14,7 +14,7 @@ from kvopt.cli.common import blamed_on, option, refuse
 from kvopt.cli.printing import command_line, detail, is_watched, say, show, table, try_folder
 from kvopt.errors import InvalidInput, MissingPackage, shown
 from kvopt.files.atomic import write_atomically
-from kvopt.problem.instance import MOST_WORKERS
+from kvopt.problem.instance import MAX_WORKERS
 
 if TYPE_CHECKING:
     from kvopt.fleets.over_time import FleetOverTime
@@ -155,8 +155,8 @@ def _parsed(text: str) -> list[int]:
             raise InvalidInput(f"must be 1..12 or 2,4,8, got {shown(text)}", field="--counts")
         first = int(match[1])
         last = first if match[2] is None else int(match[2])
-        if not 1 <= first <= last <= MOST_WORKERS:
-            reason = f"must rise from 1 at least to {MOST_WORKERS:,} at most, got {shown(text)}"
+        if not 1 <= first <= last <= MAX_WORKERS:
+            reason = f"must rise from 1 at least to {MAX_WORKERS:,} at most, got {shown(text)}"
             raise InvalidInput(reason, field="--counts")
         if len(counts) + last - first >= _MAX_COUNTS:
             raise InvalidInput(f"has more than {_MAX_COUNTS:,} numbers", field="--counts")

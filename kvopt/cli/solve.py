@@ -18,9 +18,8 @@ from kvopt.kernels.clock import spent_loading
 from kvopt.kernels.dependencies import DEFAULT_SOLVER
 from kvopt.problem.clocks import Clock
 from kvopt.problem.problem import as_problem
-from kvopt.search.engines import methods_for
+from kvopt.search.engines import engine_of, methods_for
 from kvopt.search.plan import explained
-from kvopt.search.solving import engine_named
 from kvopt.show.summary import percent
 from kvopt.timetable.schedule_files import write_schedule
 
@@ -70,7 +69,7 @@ def solve_command(
         no_seconds = "is in rounds, and goes without --seconds"
         refuse(name, no_seconds, timing.seconds and path is not None)
     # Options that cannot work are refused before anything is read.
-    engine_named(how.engine, pyomo_solver=how.pyomo_solver, scope=scope or Scope.RUNS)
+    engine_of(how.engine, scope or Scope.RUNS, pyomo_solver=how.pyomo_solver)
     loading = spent_loading(limits.time_limit or 0.0)
     work = [_read(file, problem, clock) for file in files]
     timing.say_assumed()

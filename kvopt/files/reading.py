@@ -8,7 +8,7 @@ import json
 import sys
 import zlib
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any, TextIO
@@ -150,6 +150,11 @@ def check_schema(value: dict[str, Any], schema: str) -> None:
     if value.get("schema") != schema:
         reason = f"must be {schema!r}, got {shown(value.get('schema'))}"
         raise InvalidInput(reason, field="schema")
+
+
+def without_nulls(members: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an object without the members that are None."""
+    return {name: value for name, value in members.items() if value is not None}
 
 
 def semicolons(header: Sequence[str]) -> str:

@@ -20,12 +20,6 @@ from kvopt.fleets.sizes import read_folder
 from kvopt.fleets.targets import Misses
 from kvopt.fleets.variants import NAMES, variants
 from kvopt.incumbent.interrupts import signals_remembered, waiting_within
-from kvopt.incumbent.shares import (
-    HEADROOM_MACHINES,
-    HEADROOM_NARROWER,
-    HEADROOM_SETTINGS,
-    HEADROOM_TODAY,
-)
 from kvopt.kernels.budget import Budget
 from kvopt.problem.clocks import Clock
 from kvopt.problem.problem import Problem, as_problem
@@ -38,6 +32,16 @@ TIME_LIMIT = 120.0
 """Seconds for all of it."""
 _SHORTEST = 2.0
 """Seconds below which a further search is not begun."""
+
+
+_TODAY = 0.4
+"""Share of the time: the run of the scheduler of today, which all else is compared with."""
+_SETTINGS = 0.4
+"""Share of the time: servers with other settings, of what that run left; they often end before."""
+_MACHINES = 0.4
+"""Share of the time: numbers of machines, of what is left then, if there is a service level."""
+_NARROWER = 0.2
+"""Share of the time: a narrower scope, of the rest, unless the wide interval decides."""
 
 
 class HeadroomOptions(TypedDict, total=False):
@@ -191,7 +195,7 @@ class _Steps:
 
     def run_today(self) -> None:
         """Run the scheduler of today, or take its recorded run, and measure what limits it."""
-        budget, scheduler = self.budget.part(HEADROOM_TODAY), self.result.scheduler
+        budget, scheduler = self.budget.part(_TODAY), self.result.scheduler
         today = self.recorded
         if today is None:
             self.tell(f"today: {scheduler}")
@@ -211,7 +215,7 @@ class _Steps:
     def simulate(self) -> None:
         """Simulate servers with other settings."""
         self.tell("simulations of other settings")
-        budget = self.budget.part(HEADROOM_SETTINGS)
+        budget = self.budget.part(_SETTINGS)
         with waiting_within(budget):
             for variant in variants(
                 self.problem, self.result.scheduler, lambda name: self._run(name, budget), budget
@@ -229,8 +233,8 @@ class _Steps:
         chosen = [variant.run for variant in (result.best_blind, best) if variant is not None]
         runs = {run.policy: run for run in (result.today, *chosen) if run is not None}
         # Numbers of machines, and a narrower scope, have the rest of the time.
-        share = 1.0 - HEADROOM_MACHINES * (self.problem.slo is not None)
-        share *= 1.0 - HEADROOM_NARROWER * (self.problem.scope != Scope.RUNS)
+        share = 1.0 - _MACHINES * (self.problem.slo is not None)
+        share *= 1.0 - _NARROWER * (self.problem.scope != Scope.RUNS)
         self._keep(self.problem, [*runs.values()], share)
 
     def narrow(self) -> None:
@@ -239,7 +243,7 @@ class _Steps:
         if self.result.undecided is None or Scope.RUNS in scopes:
             return
         plain = as_problem(self.problem, scope=Scope.RUNS)
-        share = HEADROOM_NARROWER / (HEADROOM_NARROWER + HEADROOM_MACHINES)
+        share = _NARROWER / (_NARROWER + _MACHINES)
         self._keep(plain, [], share if self.problem.slo is not None else 1.0)
 
     def _keep(self, problem: Problem, runs: list[PolicyRun], share: float) -> None:

@@ -24,7 +24,7 @@ from kvopt.incumbent.limits import limits_of
 from kvopt.kernels.budget import Budget
 from kvopt.kernels.compiler import wait_until
 from kvopt.problem.clocks import Clock
-from kvopt.problem.instance import MOST_WORKERS, Instance
+from kvopt.problem.instance import MAX_WORKERS, Instance
 from kvopt.problem.problem import Problem, as_problem
 from kvopt.problem.scopes import Scope
 from kvopt.problem.slo import Slo
@@ -244,7 +244,7 @@ class _Search:
         if part is None or needed < 1:
             return 0, None
         best: Certificate | None = None
-        excluded, allowed = 0, MOST_WORKERS
+        excluded, allowed = 0, MAX_WORKERS
         length = self.windows.length
         time = machine_time_bound(part, length, [self.windows.allowed[k]])
         count = max(time.value // length, 1)
@@ -258,7 +258,7 @@ class _Search:
                 best, excluded = certificate, count
             else:
                 allowed = count
-            count = count + 1 if allowed == MOST_WORKERS else (excluded + allowed) // 2
+            count = count + 1 if allowed == MAX_WORKERS else (excluded + allowed) // 2
         return excluded + 1, best
 
     def _ceiling(self, part: Problem, count: int) -> Certificate:
@@ -327,7 +327,7 @@ def lower_counts(
         for k in failing:
             below[k] = counts[k]
         for k in failing:
-            counts[k] = min(counts[k] + 2**attempt, MOST_WORKERS)
+            counts[k] = min(counts[k] + 2**attempt, MAX_WORKERS)
             if attempt and k:
                 counts[k - 1] = max(counts[k - 1], counts[k])
     else:

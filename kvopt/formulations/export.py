@@ -9,8 +9,7 @@ from typing import Unpack
 
 from kvopt.errors import InvalidInput, unknown_name
 from kvopt.files.atomic import atomic_path
-from kvopt.formulations.arrays import time_indexed_arrays, to_highs
-from kvopt.formulations.layout import LayoutOptions
+from kvopt.formulations.time_indexed import LayoutOptions, time_indexed_arrays, to_highs
 from kvopt.formulations.windows import Windows
 from kvopt.kernels.dependencies import load_highspy
 from kvopt.problem.instance import Instance, refuse_blocks
@@ -52,9 +51,13 @@ def export(
         See `LayoutOptions`.
     """
     refuse_blocks(instance, "export")
-    _one_of(formulation, FORMULATIONS, "formulation")
     format = format_of(path) if format is None else format  # noqa: A001
-    _one_of(format, FORMATS, "format")
+    for name, names, field in (
+        (formulation, FORMULATIONS, "formulation"),
+        (format, FORMATS, "format"),
+    ):
+        if name not in names:
+            raise unknown_name(name, names, field)
     model = time_indexed_arrays(instance, windows, **options)
     highs = to_highs(model, relax=formulation == "relaxed", names=True)
     with atomic_path(path) as temporary:
@@ -106,8 +109,3 @@ def _compress(source: Path, target: Path) -> None:
         gzip.GzipFile("", "wb", fileobj=stream, mtime=0) as packed,
     ):
         shutil.copyfileobj(plain, packed)
-
-
-def _one_of(value: str, allowed: tuple[str, ...], field: str) -> None:
-    if value not in allowed:
-        raise unknown_name(value, allowed, field)

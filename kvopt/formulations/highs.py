@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kvopt.formulations.arrays import Program, to_highs
+from kvopt.formulations.time_indexed import Program, to_highs
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.interrupts import run_in_thread
 from kvopt.kernels.budget import Budget
@@ -33,18 +34,6 @@ def set_options(highs: Highs, search: Search, **options: object) -> None:
     for name, value in {**common, **options}.items():
         if value != math.inf and highs.setOptionValue(name, value) != highspy.HighsStatus.kOk:
             raise RuntimeError(f"HiGHS refused the option {name} = {value}")
-
-
-def interrupt_of(highs: Highs) -> Callable[[], None]:
-    """Return a function that asks HiGHS to stop, from any thread."""
-    is_asked = [False]
-
-    def ask() -> None:
-        is_asked[0] = True
-
-    for event in (highs.cbMipInterrupt, highs.cbSimplexInterrupt, highs.cbIpmInterrupt):
-        event += lambda event: event.interrupt() if is_asked[0] else None
-    return ask
 
 
 def solved_relaxation(model: Program, search: Search, budget: Budget) -> Highs | None:
@@ -72,13 +61,15 @@ def interruptible(highs: Highs, search: Search) -> Callable[[], bool]:
 
     It returns False if HiGHS did not return in time.
     """
-    ask = interrupt_of(highs)
+    is_asked = threading.Event()
+    for event in (highs.cbMipInterrupt, highs.cbSimplexInterrupt, highs.cbIpmInterrupt):
+        event += lambda event: event.interrupt() if is_asked.is_set() else None
 
     def run() -> bool:
         try:
-            return run_in_thread(search, highs.run, cancel=ask)
+            return run_in_thread(search, highs.run, cancel=is_asked.set)
         except BaseException:
-            ask()
+            is_asked.set()
             raise
 
     return run

@@ -12,8 +12,7 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from kvopt.formulations.arrays import ArrayModel, time_indexed_arrays
-from kvopt.formulations.layout import LayoutOptions
+from kvopt.formulations.time_indexed import ArrayModel, LayoutOptions, time_indexed_arrays
 from kvopt.formulations.windows import Windows
 from kvopt.kernels.dependencies import DEFAULT_SOLVER, load_pyomo
 from kvopt.problem.instance import Instance
@@ -46,7 +45,7 @@ def time_indexed(
     -------
     pyomo.environ.ConcreteModel
         With the variables ``x`` (and ``held``), the objective ``total_latency`` and the constraints
-        ``start``, ``memory``, ``order`` and ``used``, as in `kvopt.formulations.layout`.
+        ``start``, ``memory``, ``order`` and ``used``, as in `kvopt.formulations.time_indexed`.
     """
     return model_of(time_indexed_arrays(instance, windows, **options), relax=relax)
 

@@ -10,10 +10,14 @@ from itertools import count
 
 from kvopt.errors import TooLarge
 from kvopt.incumbent.incumbent import Search
-from kvopt.incumbent.shares import PLACED_FEW, PLACED_MANY, TRACE_BEAMS
 from kvopt.kernels.budget import Budget
 from kvopt.kernels.clock import wall_time
 
+_TRACE_BEAMS = 0.95
+"""Share of the time: beams over a whole trace; local search has the rest."""
+_PLACED_MANY, _PLACED_FEW = 0.85, 0.1
+"""Share of the time:
+assignment of requests to workers: for many requests, and where moves find more."""
 BEAM_REQUESTS = 200
 """Requests from which on beams over all of a trace take the time of annealing."""
 _SEEDS = 10_000
@@ -43,9 +47,9 @@ def _improve(search: Search, budget: Budget, seed: int) -> None:
 
     has_many = _has_many(search)
     if search.instance.workers > 1:
-        _place(search, budget.part(PLACED_MANY if has_many else PLACED_FEW), seed)
+        _place(search, budget.part(_PLACED_MANY if has_many else _PLACED_FEW), seed)
     elif has_many:
-        search_traces(search, budget.part(TRACE_BEAMS), seed)
+        search_traces(search, budget.part(_TRACE_BEAMS), seed)
     search_reinsertions(search, budget, seed)
 
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
+from kvopt.files.reading import without_nulls
 from kvopt.incumbent.in_time import InTime
-from kvopt.incumbent.machine_time import MachineTime
 from kvopt.incumbent.proofs import CheckedBound
 from kvopt.problem.batch_time import NANOSECONDS
 from kvopt.problem.clocks import ROUNDS, Clock
@@ -60,6 +60,30 @@ class Optimum:
         """Total latency of the schedule, and the bound."""
         upper, lower = self.upper, self.lower
         return None if upper is None else upper.objective, None if lower is None else lower.value
+
+
+@dataclass(frozen=True, slots=True)
+class MachineTime:
+    """A lower bound on the time that all machines are on, and what proves it.
+
+    Parameters
+    ----------
+    value
+        The bound, in units of the clock.
+    every, misses
+        Length of the windows, and how many requests that arrive in each of them may miss, from the
+        window of the first arrival on.
+    lines
+        Positions of the lines of the batch-time model that count.
+    relaxations
+        Names of the steps to the wider problem that the proof is about.
+    """
+
+    value: int
+    every: int
+    misses: tuple[int, ...]
+    lines: tuple[int, ...] = ()
+    relaxations: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, repr=False)
@@ -282,13 +306,9 @@ class Certificate(Summarised):
             f"lower{totals}": self.lower_bound,
             "gap": self.gap,
             "scope": str(self.scope),
-            **(
-                {"narrower": [self._sides(optimum) for optimum in self.narrower]}
-                if self.narrower
-                else {}
-            ),
+            **without_nulls({"narrower": [*map(self._sides, self.narrower)] or None}),
             **({} if self.in_time is None else self.in_time.to_json()),
-            **({} if self.eager is None else {"eager_ns": self.eager}),
+            **without_nulls({"eager_ns": self.eager}),
             "policies": judged,
         }
         if apart:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import logging
 import threading
 import warnings
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
@@ -34,7 +34,6 @@ from kvopt.kernels.clock import wall_time
 from kvopt.kernels.dependencies import versions
 from kvopt.problem.instance import Instance
 from kvopt.problem.problem import Problem, as_problem
-from kvopt.problem.slo import Slo
 from kvopt.timetable.runs import PolicyRun
 from kvopt.timetable.schedule import Schedule
 
@@ -106,7 +105,6 @@ class Search:
         self.notes: list[str] = []
         self.checked: CheckedBound | None = None
         self.servers: dict[str, ServerAnswer] = {}
-        self._criterion = limits.criterion
         self._failure: BaseException | None = None
         self._lock = threading.RLock()
         self._spent = {"build": 0.0, "solve": 0.0}
@@ -135,10 +133,13 @@ class Search:
         broken = schedule.violations()
         with self._lock:
             if broken:
-                self._fault(f"{found_by} offered an infeasible schedule: {broken[0]}")
+                self.fault(f"{found_by} offered an infeasible schedule: {broken[0]}")
                 return False
             if self.problem.slo is not None:
-                self._count_in_time(schedule, self.problem.slo, found_by)
+                attained = attained_in(schedule, self.problem.slo)
+                if attained is not None and attained > self.most_attained:
+                    self.best_in_time = PolicyRun.of(schedule, found_by)
+                    self.most_attained = attained
             if self.objective is not None and schedule.objective >= self.objective:
                 return False
             self.best, self.found_by = schedule, found_by
@@ -147,12 +148,6 @@ class Search:
             self._cross_check()
             self._tell()
             return True
-
-    def _count_in_time(self, schedule: Schedule, slo: Slo, found_by: str) -> None:
-        """Keep the schedule if more requests attain the service level."""
-        count = attained_in(schedule, slo)
-        if count is not None and count > self.most_attained:
-            self.best_in_time, self.most_attained = PolicyRun.of(schedule, found_by), count
 
     @property
     def in_time(self) -> InTime | None:
@@ -191,7 +186,9 @@ class Search:
     def fault(self, what: str) -> None:
         """Record that a solver claimed something an exact check refutes."""
         with self._lock:
-            self._fault(what)
+            if what not in self.faults:
+                self.faults.append(what)
+                warnings.warn(what, SolverFault, stacklevel=3)
 
     def note(self, text: str) -> None:
         """Record a remark about the answer for users."""
@@ -237,7 +234,7 @@ class Search:
         budget: Budget | None = None,
         *,
         takes: Collection[str],
-        known: bool = False,
+        warm_start: bool = False,
         more: int = 0,
         relaxations: tuple[str, ...] = (),
     ) -> None:
@@ -245,8 +242,8 @@ class Search:
 
         It takes its ``schedules`` with the same starts, its ``bounds`` with their proofs, plus
         ``more``, and its ``claims``, as the arguments tell; ``relaxations`` lead to that problem.
-        The other search begins from the
-        schedules of this one, and from its bound if bounds and claims are those of this problem.
+        With a warm start the other search begins from the schedules of this one, and from its bound
+        if bounds and claims are those of this problem.
         """
 
         def hear(_: object) -> None:
@@ -259,10 +256,10 @@ class Search:
                 self.offer_claimed(inner.lower_bound + more, inner.bounded_by or inner.engine)
 
         inner = self.inside(problem, budget, observer=hear)
-        for candidate in (self.best, self.schedule) if known else ():
+        for candidate in (self.best, self.schedule) if warm_start else ():
             if candidate is not None:
                 inner.offer(_moved(candidate, inner.instance), self.found_by or inner.engine)
-        if known and self.checked is not None and {"bounds", "claims"} <= {*takes}:
+        if warm_start and self.checked is not None and {"bounds", "claims"} <= {*takes}:
             inner.offer_bound(self.checked)
         try:
             with inner.surviving():
@@ -271,15 +268,15 @@ class Search:
             self.take_notes(inner)
 
     def take_notes(self, other: Search) -> None:
-        """Take the notes of a search of a part."""
+        """Move the notes, times and stages of a search of a part here."""
         with self._lock:
             self.faults += [fault for fault in other.faults if fault not in self.faults]
-            for log in other.stages.values():
-                self._count_stage(log)
+        self._count_stages(other.stages.values())
         for note in other.notes:
             self.note(note)
         for phase, seconds in other._spent.items():
             self.count_time(phase, seconds)
+        other.stages, other._spent = {}, dict.fromkeys(other._spent, 0.0)
 
     @contextmanager
     def counting(self, stage: str) -> Iterator[None]:
@@ -291,16 +288,17 @@ class Search:
             now = self.objective
             fell = 0 if objective is None or now is None else objective - now
             rose = (self.lower_bound or 0) - (bound or 0)
-            seconds, is_first = wall_time() - began, objective is None and now is not None
-            log = StageLog(stage, seconds, fell, rose, found=is_first)
+            is_first = objective is None and now is not None
+            log = StageLog(stage, wall_time() - began, fell, rose, is_first)
             _LOGGER.debug("%s", log)
-            with self._lock:
-                self._count_stage(log)
+            self._count_stages([log])
 
-    def _count_stage(self, log: StageLog) -> None:
-        """Add to the log of a stage."""
-        before = self.stages.get(log.name, StageLog(log.name))
-        self.stages[log.name] = before.plus(log)
+    def _count_stages(self, logs: Iterable[StageLog]) -> None:
+        """Add to the logs of stages."""
+        with self._lock:
+            for log in logs:
+                before = self.stages.get(log.name, StageLog(log.name))
+                self.stages[log.name] = before.plus(log)
 
     @contextmanager
     def timing(self, phase: str) -> Iterator[None]:
@@ -411,7 +409,7 @@ class Search:
     def _is_settled(self) -> bool:
         """Whether the answer suffices, or an error of a caller's function ended the search."""
         try:
-            return self.proved or self._failure is not None or self._criterion(self.progress)
+            return self.proved or self._failure is not None or self.limits.suffices(self.progress)
         except Exception as error:
             self._failure = error  # raised by result(), not inside a solver's callback
             return True
@@ -433,23 +431,16 @@ class Search:
 
     def _cross_check(self) -> None:
         """Drop a solver's bound that a checked schedule refutes."""
-        if self.objective is None or self.lower_bound is None:
-            return
-        if self.lower_bound <= self.objective:
+        if self.objective is None or (self.lower_bound or 0) <= self.objective:
             return
         claim = f"{self.bounded_by} claimed that no schedule is below {self.lower_bound}"
         if self.bound_source is BoundSource.CHECKED:
             raise AssertionError(f"{claim}, and a checked one has {self.objective}")
-        self._fault(f"{claim}, but a checked schedule has {self.objective}")
+        self.fault(f"{claim}, but a checked schedule has {self.objective}")
         self.lower_bound = self.bound_source = self.bounded_by = None
         if self.checked is not None:
             self.lower_bound, self.bounded_by = self.checked.value, self.checked.bounded_by
             self.bound_source = BoundSource.CHECKED
-
-    def _fault(self, what: str) -> None:
-        if what not in self.faults:
-            self.faults.append(what)
-            warnings.warn(what, SolverFault, stacklevel=3)
 
 
 def _moved(schedule: Schedule, instance: Instance) -> Schedule:

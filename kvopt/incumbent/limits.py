@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from numbers import Real
@@ -11,7 +12,6 @@ from typing import Any, TypedDict
 
 from kvopt.errors import InvalidInput, did_you_mean, shown
 from kvopt.incumbent.params import DEFAULT, SolveParams
-from kvopt.incumbent.progress_table import ProgressTable
 from kvopt.incumbent.result import Progress
 from kvopt.kernels import memory
 from kvopt.problem.requests import checked_integer, checked_number
@@ -93,13 +93,9 @@ class Limits:
         if self.gap is not None:
             gap_below(checked_number(self.gap, "gap"))
 
-    @property
-    def criterion(self) -> StopCriterion:
+    def suffices(self, now: Progress) -> bool:
         """Whether the gap is small enough, or the caller wants an end."""
-        if self.gap is None:
-            return self.stop
-        near = gap_below(self.gap)
-        return lambda now: near(now) or self.stop(now)
+        return (self.gap is not None and gap_below(self.gap)(now)) or self.stop(now)
 
 
 class LimitOptions(TypedDict, total=False):
@@ -131,7 +127,7 @@ def limits_of(options: LimitOptions) -> Limits:
             raise TypeError(f"unknown option {name}{did_you_mean(name, names)}")
     before = changes.pop("limits", None) or Limits()
     if changes.pop("display", False):
-        changes["observer"] = _shown(changes.get("observer") or before.observer)
+        changes["observer"] = _ProgressTable(changes.get("observer") or before.observer)
     if changes.get("ram") is not None:
         changes["ram"] = memory.parsed_size(changes["ram"])
     if (params := changes.get("params")) is not None and not isinstance(params, SolveParams):
@@ -140,12 +136,30 @@ def limits_of(options: LimitOptions) -> Limits:
     return replace(before, **{k: v for k, v in changes.items() if v is not None or k not in unset})
 
 
-def _shown(observer: Observer) -> Observer:
-    """Return an observer that also prints a table."""
-    table = ProgressTable()
+class _ProgressTable:
+    """An observer that prints a row for each improvement, at most five a second.
 
-    def both(now: Progress) -> None:
-        table(now)
-        observer(now)
+    Parameters
+    ----------
+    observer
+        Another observer, which is called too.
+    """
 
-    return both
+    _EVERY = 0.2
+
+    def __init__(self, observer: Observer) -> None:
+        self._observer, self._printed = observer, -1.0
+
+    def __call__(self, now: Progress) -> None:
+        """Print both sides on standard error."""
+        if self._printed < 0:
+            heads = f"{'seconds':>8}  {'latency':>16}  {'bound':>16}  {'gap':>7}  by"
+            print(heads, file=sys.stderr)
+        if now.seconds >= self._printed + self._EVERY or now.gap == 0:
+            sides = now.objective, now.lower_bound
+            numbers = "  ".join(f"{'-' if x is None else f'{x:,}':>16}" for x in sides)
+            gap = "-" if now.gap is None else f"{now.gap:.2%}"
+            row = f"{now.seconds:8.1f}  {numbers}  {gap:>7}  {now.engine}"
+            print(row, file=sys.stderr, flush=True)
+            self._printed = now.seconds
+        self._observer(now)

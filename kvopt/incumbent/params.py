@@ -27,9 +27,9 @@ _CONSTANTS = {
 """Names of earlier parameters, which are refused as such."""
 
 
-def _param(default: Any, doc: str, least: float = 0, most: float = LARGEST_INTEGER) -> Any:
+def _param(default: Any, doc: str, minimum: float = 0, maximum: float = LARGEST_INTEGER) -> Any:
     """Return a field with its trade-off, unit and range."""
-    return field(default=default, metadata={"doc": doc, "least": least, "most": most})
+    return field(default=default, metadata={"doc": doc, "minimum": minimum, "maximum": maximum})
 
 
 @dataclass(frozen=True)
@@ -46,13 +46,13 @@ class SolveParams:
     """
 
     portfolio_bound_share: float = _param(
-        0.4, "Share of the time for bounds of larger instances; schedules get the rest.", most=1
+        0.4, "Share of the time for bounds of larger instances; schedules get the rest.", maximum=1
     )
     exact_searchable: int = _param(
         45, "Requests up to which searches are exhaustive; beyond, that time goes to beams."
     )
     exact_most_labels: int = _param(
-        60_000_000, "Most labels in a round of the last search: proofs against memory.", least=1
+        60_000_000, "Most labels in a round of the last search: proofs against memory.", minimum=1
     )
     exact_checkable_labels: int = _param(
         400_000_000, "Labels times requests of a proof, which `kvopt verify` repeats in minutes."
@@ -61,7 +61,7 @@ class SolveParams:
         20_000_000, "Most rounds with prices: longer horizons against memory, 8 GB here."
     )
     improve_widest_beam: int = _param(
-        1024, "Nodes of the widest beam over a whole trace: schedules against memory.", least=1
+        1024, "Nodes of the widest beam over a whole trace: schedules against memory.", minimum=1
     )
 
     @classmethod
@@ -126,12 +126,13 @@ def _entries(table: object, where: str | None) -> list[tuple[str, Any]]:
 
 def _value(param: Field[Any], value: Any, path: str) -> Any:
     """Return a number if it is of the kind of its default and in its range."""
-    kind, least, most = type(param.default), param.metadata["least"], param.metadata["most"]
+    kind = type(param.default)
+    minimum, maximum = param.metadata["minimum"], param.metadata["maximum"]
     if kind is float and type(value) is int:
         value = float(value)
     if type(value) is not kind:
         name = "an integer" if kind is int else "a number"
         raise InvalidInput(f"must be {name}, got {shown(value)}", field=path)
-    if not least <= value <= most:
-        raise InvalidInput(f"must be from {least} to {most}, got {value}", field=path)
+    if not minimum <= value <= maximum:
+        raise InvalidInput(f"must be from {minimum} to {maximum}, got {value}", field=path)
     return value

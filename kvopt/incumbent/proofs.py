@@ -326,7 +326,7 @@ Proof = (
     | SharedRoundsProof
 )
 
-_MOST_TIMES = 10_000_000
+_MAX_TIMES = 10_000_000
 """Limit of the times of prices of parts on one clock."""
 
 
@@ -342,7 +342,7 @@ def prices_of(proof: Proof | None) -> PriceProof | None:
     (2, 0, 0, 3, 6)
     """
     if isinstance(proof, PriceProof):
-        is_near = proof.tokens.first <= _MOST_TIMES
+        is_near = proof.tokens.first <= _MAX_TIMES
         return proof if len(proof.resources) == 1 and is_near else None
     parts = proof.parts if isinstance(proof, SplitProof) else ()
     begun = ((part.begin, prices_of(part.proof)) for part in parts)
@@ -350,7 +350,7 @@ def prices_of(proof: Proof | None) -> PriceProof | None:
     if not priced:
         return None
     longest = max(begin + len(prices.numerators) for begin, prices in priced)
-    if longest > _MOST_TIMES:
+    if longest > _MAX_TIMES:
         return None
     over = math.lcm(*(prices.denominator for _, prices in priced))
     numerators = [0] * longest

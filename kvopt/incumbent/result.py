@@ -9,6 +9,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from kvopt.errors import InvalidInput
+from kvopt.files.reading import without_nulls
 from kvopt.incumbent.certificate import Certificate
 from kvopt.incumbent.in_time import InTime
 from kvopt.incumbent.proofs import CheckedBound
@@ -132,10 +133,9 @@ class ServerAnswer:
 
     def to_json(self, instance: Instance, clock: Clock) -> dict[str, Any]:
         """Return the object that results hold; its mean is the total over the weights."""
-        router = {} if self.router is None else {"router": self.router}
-        total = sum(request.weight for request in instance) * clock.scale
-        mean = self.objective / total
-        return {"policy": self.policy, **router, "vllm": self.flags, "mean_seconds": mean}
+        mean = self.objective / (sum(request.weight for request in instance) * clock.scale)
+        policy = without_nulls({"policy": self.policy, "router": self.router})
+        return {**policy, "vllm": self.flags, "mean_seconds": mean}
 
 
 @dataclass(frozen=True, repr=False)
@@ -391,10 +391,9 @@ class SolveResult(Summarised):
             "faults": list(self.faults),
             "notes": list(self.notes),
             "scope": str(self.scope),
-            **({} if self.segments is None else {"segments": self.segments}),
+            **without_nulls({"segments": self.segments}),
             **({} if self.in_time is None else self.in_time.to_json()),
-            **({"settings": self.settings} if self.settings else {}),
-            **({} if self.eager is None else {"eager_ns": self.eager}),
+            **without_nulls({"settings": self.settings or None, "eager_ns": self.eager}),
         }
 
     def _totals(self) -> dict[str, Any]:

@@ -24,6 +24,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kvopt.errors import InvalidInput, shown
+from kvopt.files.reading import without_nulls
 from kvopt.problem.requests import checked_integer
 
 NANOSECONDS = 1_000_000_000
@@ -109,8 +110,7 @@ class BatchTime:
 
     def to_json(self) -> dict[str, Any]:
         """Return the JSON object of a model file, without its schema."""
-        labels = {"name": self.name, "notes": self.notes}
-        return {key: text for key, text in labels.items() if text is not None} | {
+        return without_nulls({"name": self.name, "notes": self.notes}) | {
             "lines": [{"round_ns": x.round_ns, "token_ns": x.token_ns} for x in self.lines],
             "kv_ns": self.kv_ns,
             "prompt_ns": self.prompt_ns,

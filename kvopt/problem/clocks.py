@@ -112,10 +112,10 @@ class Clock(ABC):
         """Return the first round to begin ``gap`` or more after the current one, as of now."""
         if gap <= 0:
             return view.now
-        most = gap // self.batch_time.least_ns
+        limit = gap // self.batch_time.least_ns
         if not view.active:
-            return view.now + most
-        rounds = range(1, most + 2)  # each lasts as long as the shortest one or longer
+            return view.now + limit
+        rounds = range(1, limit + 2)  # each lasts as long as the shortest one or longer
         return view.now + 1 + bisect_left(rounds, gap, key=partial(self.passing, view, prompts))
 
 

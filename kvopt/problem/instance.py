@@ -9,11 +9,12 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, overload
 
 from kvopt.errors import InvalidInput, placed, shown
+from kvopt.files.reading import without_nulls
 from kvopt.problem.prefixes import Forest, check_forest, forest_of, numbered
 from kvopt.problem.requests import (
     COLUMNS,
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
     from kvopt.show.plots.timeline import Timeline
 
 
-MOST_WORKERS = 10_000
+MAX_WORKERS = 10_000
 """Limit of the workers of a fleet: results have a list entry for each."""
 
 _LEVELS = ("ttft", "tpot", "e2e")
@@ -45,8 +46,6 @@ _MORE_COLUMNS = (
 )
 _EXTRA_COLUMNS = ("weight", "prefix")
 """Columns of a DataFrame."""
-
-_FIELDS = [field.name for field in fields(Request)]
 
 DEEPEST_NOTES = 100
 """Limit of the levels of notes, so that they can also be written and compared."""
@@ -110,8 +109,8 @@ class Instance(Summarised):
             fields["max_active"] = checked_integer(self.max_active, "max_active", 1)
         if self.block_tokens is not None:
             fields["block_tokens"] = checked_integer(self.block_tokens, "block_tokens", 1)
-        if self.workers > MOST_WORKERS:
-            reason = f"must be at most {MOST_WORKERS:,}, got {self.workers:,}"
+        if self.workers > MAX_WORKERS:
+            reason = f"must be at most {MAX_WORKERS:,}, got {self.workers:,}"
             raise InvalidInput(reason, field="workers")
         self._check_labels()
         if self.round_ms is not None:
@@ -241,8 +240,9 @@ class Instance(Summarised):
 
     @property
     def more_sizes(self) -> dict[str, int]:
-        """Fields that files have only if above 1."""
-        return {"workers": self.workers, "block_size": self.block_size}
+        """Fields that files have only if above 1, if they are."""
+        sizes = {"workers": self.workers, "block_size": self.block_size}
+        return {name: size for name, size in sizes.items() if size > 1}
 
     @property
     def in_blocks(self) -> str:
@@ -298,7 +298,7 @@ class Instance(Summarised):
     def schema(self) -> str:
         """The schema of its file: the second one only if needed."""
         has_more = any((r.priority, r.ttft, r.tpot, r.e2e) != (None,) * 4 for r in self.requests)
-        has_more |= self.workers > 1 or self.block_size > 1 or bool(self.extras)
+        has_more |= bool(self.more_sizes or self.extras)
         return f"kvopt.instance/{2 if has_more else 1}"
 
     @cached_property
@@ -311,11 +311,12 @@ class Instance(Summarised):
             "schema": self.schema,
             "memory": self.memory,
             "requests": rows,
-            **({} if self.max_active is None else {"max_active": self.max_active}),
-            **({} if self.block_tokens is None else {"block_tokens": self.block_tokens}),
-            **({} if self.round_ms is None else {"round_ms": self.round_ms}),
-            **{name: n for name, n in self.more_sizes.items() if n > 1},
+            "max_active": self.max_active,
+            "block_tokens": self.block_tokens,
+            "round_ms": self.round_ms,
+            **self.more_sizes,
         }
+        content = without_nulls(content)
         text = json.dumps(content, separators=(",", ":"), sort_keys=True, allow_nan=False)
         return "sha256:" + hashlib.sha256(text.encode()).hexdigest()
 
@@ -467,18 +468,13 @@ def refuse_blocks(instance: Instance, what: str) -> None:
         raise InvalidInput(reason, field="block_size")
 
 
-def refuse_extras(instance: Instance, what: str, known: Collection[str] = ()) -> None:
+def refuse_extras(instance: Instance, what: str, supported: Collection[str] = ()) -> None:
     """Refuse weights, a limit or shared prefixes for code that supports none of these."""
     for field in instance.extras:
-        if field not in known:
+        if field not in supported:
             ids = (r.id for r in instance if getattr(r, field, 1) not in (1, None, ()))
             first = next(map(repr, ids), None)
             raise InvalidInput(f"is not known by {what}", field=field, request=first)
-
-
-def refuse_prefixes(instance: Instance, what: str) -> None:
-    """Refuse shared prefixes for code that supports the other extras only."""
-    refuse_extras(instance, what, ("weight", "max_active"))
 
 
 def refuse_fleet(instance: Instance, what: str) -> None:
@@ -514,16 +510,14 @@ def _named(requests: Iterable[Request]) -> Iterator[Request]:
         if not isinstance(request, Request):
             reason = f"must hold Request objects, got {shown(request)}"
             raise InvalidInput(reason, field="requests", request=f"at position {position}")
-        yield request if request.id is not None else _called(request, f"r{position}")
-
-
-def _called(request: Request, name: str) -> Request:
-    """Return a request with another id, without checking anything again."""
-    renamed = object.__new__(Request)
-    for field in _FIELDS:
-        object.__setattr__(renamed, field, getattr(request, field))
-    object.__setattr__(renamed, "id", name)
-    return renamed
+        if request.id is not None:
+            yield request
+            continue
+        renamed = object.__new__(Request)  # nothing is checked again
+        for field in Request.__slots__:
+            object.__setattr__(renamed, field, getattr(request, field))
+        object.__setattr__(renamed, "id", f"r{position}")
+        yield renamed
 
 
 def _deeper_than(value: object, levels: int) -> bool:
@@ -549,6 +543,6 @@ def _content(request: Request, blocks: Sequence[int] = ()) -> list[object]:
         "weight": request.weight if request.weight > 1 else None,
         "prefix": blocks or None,
     }
-    if further := {name: value for name, value in newer.items() if value is not None}:
+    if further := without_nulls(newer):
         content.append(further)
     return content

@@ -27,6 +27,7 @@ from kvopt.files.reading import (
     parse_json,
     read_text,
     semicolons,
+    without_nulls,
 )
 from kvopt.problem.instance import Instance
 from kvopt.problem.requests import COLUMNS, Prediction, Request, checked_integer
@@ -36,10 +37,9 @@ SCHEMA = "kvopt.instance/1"
 NEWER_SCHEMA = "kvopt.instance/2"
 
 _TOP_NEEDED = ("schema", "memory", "requests")
-_TOP_OPTIONAL = ("name", "notes", "round_ms")
-_TOP_NEWER = ("workers", "block_size")
-_TOP_RESTRICTIONS = ("max_active", "block_tokens")
-_REQUEST_OPTIONAL = ("id", "predicted", "arrival_seconds")
+_TOP_OPTIONAL: tuple[str, ...] = ("name", "notes", "round_ms")
+_TOP_NEWER = ("workers", "block_size", "max_active", "block_tokens")
+_REQUEST_OPTIONAL: tuple[str, ...] = ("id", "predicted", "arrival_seconds")
 _LEVELS = ("ttft", "tpot", "e2e")
 _OLD_NAME = "deadline"
 """Name of ``e2e`` in earlier files."""
@@ -47,7 +47,7 @@ _REQUEST_NEWER = ("priority", *_LEVELS, _OLD_NAME, "weight", "prefix")
 _ENDS = ("lower", "upper")
 _INTEGER = re.compile(r"-?[0-9]+", re.ASCII)
 
-_MOST_DIGITS = 4000
+_MAX_DIGITS = 4000
 """Limit of the digits of a number in a cell; Python reads 4300."""
 
 
@@ -92,11 +92,11 @@ def read_instance(
         text = read_text(path)
         if _is_csv(path, text):
             instance = _instance_from_csv(text, memory)
-            machines, block = (1 if n is None else n for n in (workers, block_size))
-            return replace(instance, workers=machines, block_size=block)
+            sizes = without_nulls({"workers": workers, "block_size": block_size})
+            return replace(instance, **sizes)
         value = parse_json(text)
         instance = instance_from_json(value, memory, workers, block_size)
-        for field in ("memory", *_TOP_NEWER):
+        for field in ("memory", "workers", "block_size"):
             taken = getattr(instance, field)
             if value.get(field, taken) != taken:
                 message = "%s: %s %s instead of the file's %s"
@@ -119,16 +119,14 @@ def instance_from_json(
     block_size: int | None = None,
 ) -> Instance:
     """Build an instance from parsed JSON, with other caches if given."""
-    is_newer = isinstance(value, dict) and value.get("schema") == NEWER_SCHEMA
-    schema = NEWER_SCHEMA if is_newer else SCHEMA
-    if isinstance(value, dict) and str(value.get("schema")).startswith("kvopt.run/"):
+    schema = value.get("schema") if isinstance(value, dict) else None
+    if str(schema).startswith("kvopt.run/"):
         raise InvalidInput("is that of a run: kvopt certify --run judges it", field="schema")
-    newer = (*_TOP_NEWER, *_TOP_RESTRICTIONS)
-    more = (*_TOP_OPTIONAL, *newer) if is_newer else _TOP_OPTIONAL
-    if not is_newer:
-        _refuse_newer(value, newer)
+    more, optional = _TOP_OPTIONAL + _TOP_NEWER, _REQUEST_OPTIONAL + _REQUEST_NEWER
+    if schema != NEWER_SCHEMA:
+        schema, more, optional = SCHEMA, _TOP_OPTIONAL, _REQUEST_OPTIONAL
+        _refuse_newer(value, _TOP_NEWER)
     top = check_fields(value, "instance", _TOP_NEEDED, more, schema)
-    optional = (*_REQUEST_OPTIONAL, *_REQUEST_NEWER) if is_newer else _REQUEST_OPTIONAL
     _refuse_nulls(top, more)
     sizes = {"memory": memory, "workers": workers, "block_size": block_size}
     for name, override in sizes.items():
@@ -138,8 +136,8 @@ def instance_from_json(
     if not isinstance(rows, list):
         raise InvalidInput(f"must be a list, got {shown(rows)}", field="requests")
     requests = [_request_from_json(row, i, optional) for i, row in enumerate(rows)]
-    fields = {name: top.get(name) for name in (*_TOP_OPTIONAL, *_TOP_RESTRICTIONS)}
-    return Instance(requests=requests, **fields, **sizes)  # type: ignore[arg-type]
+    fields = {name: top.get(name) for name in (*_TOP_OPTIONAL, *_TOP_NEWER)}
+    return Instance(requests=requests, **{**fields, **sizes})  # type: ignore[arg-type]
 
 
 def _request_from_json(value: object, position: int, optional: Collection[str]) -> Request:
@@ -204,13 +202,13 @@ def _instance_from_csv(text: str, memory: int | None) -> Instance:
 
 def _request_from_cells(cells: list[str], columns: list[str], position: int, line: int) -> Request:
     with placed(request=f"r{position} (line {line})"):
-        count, wanted = len(cells), len(columns)
-        if count < wanted:
-            reason = f"is missing: the header has {wanted} fields, the row ends after {count}"
+        count, fields = len(cells), len(columns)
+        if count < fields:
+            reason = f"is missing: the header has {fields} fields, the row ends after {count}"
             raise InvalidInput(reason, field=columns[count])
-        if count > wanted:
-            extra = f"{shown(cells[wanted])} has no field"
-            raise InvalidInput(f"has {count} cells, the header has {wanted}: {extra}")
+        if count > fields:
+            extra = f"{shown(cells[fields])} has no field"
+            raise InvalidInput(f"has {count} cells, the header has {fields}: {extra}")
         row = dict(zip(columns, cells, strict=True))
         filled = {name: cell for name, cell in row.items() if name in COLUMNS or cell.strip()}
         numbers = {name: _integer_from_cell(cell, name) for name, cell in _renamed(filled).items()}
@@ -223,7 +221,7 @@ def _integer_from_cell(cell: str, field: str) -> int:
         raise InvalidInput("is missing", field=field)
     if not _INTEGER.fullmatch(text):
         raise InvalidInput(f"must be an integer, got {shown(text)}", field=field)
-    if len(text) > _MOST_DIGITS:
+    if len(text) > _MAX_DIGITS:
         limit = "at least 0" if text[0] == "-" else "at most 2^53 - 1"
         raise InvalidInput(f"must be {limit}, got {len(text.lstrip('-'))} digits", field=field)
     return int(text)
@@ -236,13 +234,13 @@ def instance_to_json(instance: Instance) -> dict[str, Any]:
         "name": instance.name,
         "notes": instance.notes,
         "memory": instance.memory,
-        **{name: size for name, size in instance.more_sizes.items() if size > 1},
+        **instance.more_sizes,
         "max_active": instance.max_active,
         "block_tokens": instance.block_tokens,
         "round_ms": instance.round_ms,
         "requests": [request_to_json(request) for request in instance],
     }
-    return {field: value for field, value in top.items() if value is not None}
+    return without_nulls(top)
 
 
 def request_to_json(request: Request) -> dict[str, Any]:
@@ -254,8 +252,7 @@ def request_to_json(request: Request) -> dict[str, Any]:
     more = {name: getattr(request, name) for name in ("arrival_seconds", "priority", *_LEVELS)}
     more["weight"] = request.weight if request.weight > 1 else None
     more["prefix"] = list(request.prefix) or None
-    fields = {"predicted": predicted, **more}.items()
-    return {**row, **{field: value for field, value in fields if value is not None}}
+    return {**row, **without_nulls({"predicted": predicted, **more})}
 
 
 def write_instance(instance: Instance, path: str | Path) -> None:
@@ -278,9 +275,8 @@ def instance_text(instance: Instance) -> str:
 
 
 def _csv_text(instance: Instance, path: str) -> str:
-    has_field = {name: size > 1 for name, size in instance.more_sizes.items()}
-    has_field |= {"round_ms": instance.round_ms is not None, **dict.fromkeys(instance.extras, True)}
-    for field in filter(has_field.get, has_field):
+    fields = [*instance.more_sizes, *(["round_ms"] if instance.round_ms else []), *instance.extras]
+    for field in fields:
         raise InvalidInput("CSV has no place for it: write JSON", field=field, file=path)
     for position, request in enumerate(instance):
         labels = (request.predicted, request.arrival_seconds, request.priority)

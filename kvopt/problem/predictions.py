@@ -99,10 +99,10 @@ class PredictionModel:
         predicted = request.predicted
         return (output, output) if predicted is None else (predicted.lower, predicted.upper)
 
-    def _output(self, output: int, lower: int, upper: int, most: int, random: Random) -> int:
+    def _output(self, output: int, lower: int, upper: int, longest: int, random: Random) -> int:
         if self.pred == "noise":
             eps = float(self.eps)
-            return min(max(1, round(output * random.uniform(1 - eps, 1 + eps))), most)
+            return min(max(1, round(output * random.uniform(1 - eps, 1 + eps))), longest)
         if self.pred == "mid":
             return (lower + upper) // 2
         return lower if self.pred == "lower" else upper

@@ -90,9 +90,9 @@ def forest_of(
     """
     uses = Counter(block for path in paths for block in path)
     nodes: dict[Block, int] = {}
-    weights, found = list[int](), list[tuple[int, ...]]()
+    weights, merged = list[int](), list[tuple[int, ...]]()
     for path in paths:
-        own, last = list[int](), None
+        merged_path, last = list[int](), None
         for block in path:
             if uses[block] < 2:
                 break
@@ -102,27 +102,27 @@ def forest_of(
             elif block not in nodes:
                 nodes[block] = len(weights)
                 weights.append(block_tokens)
-            if not own or own[-1] != nodes[block]:
-                own.append(nodes[block])
+            if not merged_path or merged_path[-1] != nodes[block]:
+                merged_path.append(nodes[block])
             last = block
-        found.append(tuple(own))
+        merged.append(tuple(merged_path))
     private = (
-        prompt - sum(weights[v] for v in own) for prompt, own in zip(prompts, found, strict=True)
+        prompt - sum(weights[v] for v in path) for prompt, path in zip(prompts, merged, strict=True)
     )
-    return Forest(tuple(weights), tuple(found), tuple(private))
+    return Forest(tuple(weights), tuple(merged), tuple(private))
 
 
-def checked_prefix(given: object) -> tuple[Block, ...]:
+def checked_prefix(prefix: object) -> tuple[Block, ...]:
     """Return the ids of blocks as a tuple, else raise."""
-    if type(given) is tuple and all(type(block) in (int, str) for block in given):
-        return given
-    if not isinstance(given, list | tuple):
-        raise InvalidInput(f"must be a list of block ids, got {shown(given)}", field="prefix")
-    for block in given:
+    if type(prefix) is tuple and all(type(block) in (int, str) for block in prefix):
+        return prefix
+    if not isinstance(prefix, list | tuple):
+        raise InvalidInput(f"must be a list of block ids, got {shown(prefix)}", field="prefix")
+    for block in prefix:
         if isinstance(block, bool) or not isinstance(block, int | str):
             reason = f"must hold integers or strings, got {shown(block)}"
             raise InvalidInput(reason, field="prefix")
-    return tuple(given)
+    return tuple(prefix)
 
 
 def check_forest(paths: Iterable[Sequence[Block]], names: Sequence[str | None]) -> None:
@@ -133,8 +133,8 @@ def check_forest(paths: Iterable[Sequence[Block]], names: Sequence[str | None]) 
             first, where = firsts.setdefault(block, (before, i))
             if first != before:
                 ways = [
-                    "is the first one" if one is None else f"follows {one!r}"
-                    for one in (before, first)
+                    "is the first one" if parent is None else f"follows {parent!r}"
+                    for parent in (before, first)
                 ]
                 reason = f"block {block!r} {ways[0]}, of request {names[where]!r} it {ways[1]}"
                 raise InvalidInput(reason, field="prefix", request=repr(names[i]))

@@ -104,8 +104,12 @@ class Problem:
         return replace(self, instance=instance, slo=None)
 
 
+Source = Problem | Instance | str | Path
+"""A problem; an instance or its file, which mean rounds."""
+
+
 def as_problem(
-    source: Problem | Instance | str | Path,
+    source: Source,
     *,
     clock: Clock | str | None = None,
     model: BatchTime | str | Path | None = None,

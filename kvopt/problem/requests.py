@@ -25,25 +25,25 @@ LARGEST_INTEGER = 2**53 - 1
 
 COLUMNS = ("arrival", "prompt", "output")
 """Required fields of a request."""
-_LEAST = {
+_MINIMA = {
     **{"arrival": 0, "prompt": 0, "output": 1, "weight": 1},
     **{"ttft": 1, "tpot": 1, "e2e": 1},
     "priority": -LARGEST_INTEGER,
 }
-"""The least value of each integer of a request."""
+"""The smallest value of each integer of a request."""
 _NEEDED = (*COLUMNS, "weight")
 
 
-def checked_integer(value: object, field: str, least: int) -> int:
-    """Return ``value`` if it is an integer in ``least .. LARGEST_INTEGER``, else raise.
+def checked_integer(value: object, field: str, minimum: int) -> int:
+    """Return ``value`` if it is an integer in ``minimum .. LARGEST_INTEGER``, else raise.
 
     Integers of numpy become Python's, which do not overflow and can be written to files.
     """
     if type(value) is not int and (isinstance(value, bool) or not isinstance(value, Integral)):
         raise InvalidInput(f"must be an integer, got {shown(value)}", field=field)
     number = int(value)
-    if number < least:
-        raise InvalidInput(f"must be at least {least}, got {shown(value)}", field=field)
+    if number < minimum:
+        raise InvalidInput(f"must be at least {minimum}, got {shown(value)}", field=field)
     if number > LARGEST_INTEGER:
         raise InvalidInput(f"must be at most 2^53 - 1, got {shown(value)}", field=field)
     return number
@@ -144,11 +144,11 @@ class Request:
     def __post_init__(self) -> None:
         if self.prefix != ():
             object.__setattr__(self, "prefix", checked_prefix(self.prefix))
-        for name, least in _LEAST.items():
+        for name, minimum in _MINIMA.items():
             value = getattr(self, name)
-            is_right = type(value) is int and least <= value <= LARGEST_INTEGER
+            is_right = type(value) is int and minimum <= value <= LARGEST_INTEGER
             if not is_right and (value is not None or name in _NEEDED):
-                object.__setattr__(self, name, checked_integer(value, name, least))
+                object.__setattr__(self, name, checked_integer(value, name, minimum))
         if self.id is not None and (not isinstance(self.id, str) or not self.id):
             raise InvalidInput(f"must be a non-empty string, got {shown(self.id)}", field="id")
         if self.id is not None and not self.id.isascii() and not can_be_written(self.id):

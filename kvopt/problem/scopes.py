@@ -62,7 +62,18 @@ class Scope(StrEnum):
     @property
     def sentence(self) -> str:
         """The exact sentence printed with every bound or optimum."""
-        return _SENTENCES[self]
+        pauses, chunks = "pauses" in _ALLOWED[self], "chunks" in _ALLOWED[self]
+        sharing = "holds a shared prefix once and " if "sharing" in _ALLOWED[self] else ""
+        prompts = "processes each prompt at once or in pieces, and " if chunks else ""
+        paused = ", pauses it with its tokens kept" if pauses else " once started"
+        missing = [] if pauses else ["pausing a request with its tokens kept"]
+        missing += [] if chunks else ["processing a prompt in pieces"]
+        where = ", in seconds" if pauses else ""  # in rounds pieces change nothing
+        outside = f"; not covered{where}: {', or '.join(missing)}" if missing else ""
+        return (
+            f"covered: every schedule that {sharing}{prompts}runs each request to its end{paused}, "
+            f"or evicts it, loses its tokens and starts it again{outside}"
+        )
 
     @property
     def without_sharing(self) -> Scope:
@@ -84,37 +95,4 @@ def least_scope(needed: Iterable[Scope]) -> Scope:
 _ALLOWED = {
     scope: frozenset({"restarts", *scope.split("+")} if scope is not Scope.RUNS else ())
     for scope in Scope
-}
-
-_RUNS = (
-    "covered: every schedule that runs each request to its end once started, or evicts it, loses "
-    "its tokens and starts it again; not covered: pausing a request with its tokens kept, or "
-    "processing a prompt in pieces"
-)
-
-_SENTENCES = {
-    Scope.RUNS: _RUNS,
-    Scope.RESTARTS: _RUNS,
-    Scope.PAUSES: (
-        "covered: every schedule that runs each request to its end, pauses it with its tokens "
-        "kept, or evicts it, loses its tokens and starts it again; not covered, in seconds: "
-        "processing a prompt in pieces"
-    ),
-    Scope.CHUNKS: (
-        "covered: every schedule that processes each prompt at once or in pieces, and runs each "
-        "request to its end once started, or evicts it, loses its tokens and starts it again; not "
-        "covered: pausing a request with its tokens kept"
-    ),
-    Scope.PAUSES_AND_CHUNKS: (
-        "covered: every schedule that processes each prompt at once or in pieces, and runs each "
-        "request to its end, pauses it with its tokens kept, or evicts it, loses its tokens and "
-        "starts it again"
-    ),
-}
-_SENTENCES |= {
-    scope: _SENTENCES[scope.without_sharing].replace(
-        "every schedule that", "every schedule that holds a shared prefix once and"
-    )
-    for scope in Scope
-    if "sharing" in scope
 }

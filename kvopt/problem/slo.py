@@ -20,6 +20,7 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from kvopt.errors import InvalidInput, shown
+from kvopt.files.reading import without_nulls
 from kvopt.problem.batch_time import MILLISECOND, NANOSECONDS
 from kvopt.problem.instance import Instance
 from kvopt.problem.requests import LARGEST_INTEGER
@@ -81,8 +82,7 @@ class Slo:
     @property
     def limits(self) -> dict[str, int | str]:
         """Its limits: rounds, a text in seconds, or ``own``."""
-        rows = ((name, getattr(self, name)) for name in LIMITS)
-        return {name: limit for name, limit in rows if limit is not None}
+        return without_nulls({name: getattr(self, name) for name in LIMITS})
 
     def __str__(self) -> str:
         limits = self.limits
@@ -159,10 +159,8 @@ class Levels(NamedTuple):
         return sum(
             first is not None
             and end is not None
-            and (first - a <= most_first and end - first <= rest and end - a <= total)
-            for a, first, end, most_first, rest, total in zip(
-                arrivals, firsts, ends, *self, strict=True
-            )
+            and (first - a <= limit and end - first <= rest and end - a <= total)
+            for a, first, end, limit, rest, total in zip(arrivals, firsts, ends, *self, strict=True)
         )
 
 

@@ -14,15 +14,16 @@ from kvopt.errors import Stopped
 from kvopt.heuristics.attaining.rounds import Attaining, attaining_in_rounds
 from kvopt.heuristics.attaining.seconds import attaining_in_seconds
 from kvopt.incumbent.incumbent import Search
-from kvopt.incumbent.shares import SCHEDULERS_IN_TIME
 from kvopt.kernels.budget import Budget
 from kvopt.problem.batch_time import BatchTime
 from kvopt.problem.scopes import Scope
 from kvopt.problem.slo import Levels
-from kvopt.search.exact.runs import AllRuns
+from kvopt.search.exact.all_runs import best_in_time
 from kvopt.simulate.running import run
 from kvopt.timetable.schedule import Schedule
 
+_SCHEDULERS_IN_TIME = 0.3
+"""Share of the time: runs of schedulers, before the search for a schedule."""
 _SCHEDULERS = (("slo", "central"), ("slo", "least-requests"), ("slo:care=1.2", "central"))
 """Schedulers and routers; those after the first are for fleets."""
 _SERVERS = (
@@ -31,7 +32,7 @@ _SERVERS = (
     ("vllm-fcfs:", 0.9),
 )
 """Servers, in scopes with their pauses and pieces, and parts of the pace that a round lasts."""
-_MOST_RUNNING = 512
+_MAX_RUNNING = 512
 """Limit of the requests that run on such a server."""
 _SEARCHED = "search for service levels"
 """Name of its schedules in results."""
@@ -53,10 +54,17 @@ def search_in_time(search: Search, budget: Budget) -> None:
     """Search for a schedule in which many requests attain it; for few requests all schedules."""
     if search.ceiling is None or not len(search.instance):
         return
-    others = budget.part(SCHEDULERS_IN_TIME)
+    others = budget.part(_SCHEDULERS_IN_TIME)
     for number, (policy, router) in enumerate(_schedulers(search)):
         with suppress(Stopped):
-            schedule = _scheduled(search, policy, router, others if number else budget)
+            schedule = run(
+                search.instance,
+                policy,
+                router=router,
+                clock=search.clock,
+                slo=search.problem.slo,
+                should_stop=(others if number else budget).over,
+            )
             behind = "" if router == "central" else f" behind {router}"
             search.offer(schedule, f"policy {policy}{behind}")
         if search.most_attained == search.ceiling.value:
@@ -78,14 +86,18 @@ def search_in_time(search: Search, budget: Budget) -> None:
     else:
         attaining = attaining_in_seconds(instance, model, spans, costs, **limits)
     if attaining is not None and not search.problem.is_fleet:
-        better = AllRuns(instance, model, spans).best(
-            attaining.count,
-            search.ceiling.value,
-            search.granted.over,
+        better = best_in_time(
+            instance, model, spans, attaining.count, search.ceiling.value, search.granted.over
         )
         attaining = better or attaining
     if attaining is not None and attaining.count >= 0:
-        search.offer(_schedule(search, attaining), _SEARCHED)
+        resumed: list[dict[int, int]] = [{} for _ in range(instance.workers)]
+        for number, time, worker in attaining.resumed:
+            resumed[worker][number] = time
+        starts, workers = attaining.starts, attaining.workers
+        search.offer(
+            Schedule(instance, starts, workers, clock=search.clock, resumed=resumed), _SEARCHED
+        )
 
 
 def _schedulers(search: Search) -> Iterator[tuple[str, str]]:
@@ -95,7 +107,7 @@ def _schedulers(search: Search) -> Iterator[tuple[str, str]]:
         router = "least-requests" if fleet else "central"
         for name, part in _SERVERS:
             if (budget := _tokens_a_round(search, model, part)) >= 1:
-                limits = f"budget={budget},max_seqs={min(budget, _MOST_RUNNING)}"
+                limits = f"budget={budget},max_seqs={min(budget, _MAX_RUNNING)}"
                 yield f"{name}{limits}", router
     yield from _SCHEDULERS if fleet else _SCHEDULERS[:1]
 
@@ -110,24 +122,6 @@ def _tokens_a_round(search: Search, model: BatchTime, part: float) -> int:
     limit = part * min(paces, default=0.0)
     fits = [(limit - line.round_ns) // line.token_ns for line in model.lines if line.token_ns]
     return int(min(fits, default=0))
-
-
-def _scheduled(search: Search, policy: str, router: str, budget: Budget) -> Schedule:
-    """Return the run of a scheduler that may know service levels."""
-    problem = search.problem
-    instance, slo = problem.instance, problem.slo
-    return run(
-        instance, policy, router=router, clock=search.clock, slo=slo, should_stop=budget.over
-    )
-
-
-def _schedule(search: Search, attaining: Attaining) -> Schedule:
-    resumed: list[dict[int, int]] = [{} for _ in range(search.instance.workers)]
-    for number, time, worker in attaining.resumed:
-        resumed[worker][number] = time
-    return Schedule(
-        search.instance, attaining.starts, attaining.workers, clock=search.clock, resumed=resumed
-    )
 
 
 def _levels(search: Search) -> Levels:

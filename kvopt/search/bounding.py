@@ -1,10 +1,15 @@
-"""``bound`` and ``bounds_by_workers``: lower bounds, every one re-evaluated in integers."""
+"""``bound``, ``bounds_by_workers`` and the functions of `kvopt.bounds`.
+
+Each bound is re-evaluated in integers.  The functions of `kvopt.bounds` take a problem in rounds,
+an instance, or the file of one.  Their budget is in seconds, None for as long as it takes; if that
+does not suffice, the bound is that of the volumes.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Unpack
 
@@ -14,21 +19,20 @@ from kvopt.errors import InvalidInput, shown
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.interrupts import signals_interrupt
 from kvopt.incumbent.limits import LimitOptions, limits_of
-from kvopt.incumbent.proofs import CheckedBound
+from kvopt.incumbent.proofs import CheckedBound, PriceProof, Proof, prices_of
 from kvopt.incumbent.result import BoundResult
 from kvopt.kernels.budget import Budget
 from kvopt.problem.clocks import ROUNDS, Clock
 from kvopt.problem.instance import Instance
-from kvopt.problem.problem import Problem, as_problem
+from kvopt.problem.problem import Source, as_problem
 from kvopt.problem.scopes import Scope
 from kvopt.problem.slo import Slo
 from kvopt.search import plan, stages
-from kvopt.search.engines import Bound, method_of
-from kvopt.search.restricted import bound_by_prices, bound_by_relaxation, has_prices
+from kvopt.search.engines import Engine, method_of
 
 _LP_KINDS = 10
 """Up to so many kinds of requests the method lagrangian ends with an LP: starts jump together."""
-_LEAST_GAIN = 0.002
+_MIN_GAIN = 0.002
 """Share of the bound that two stages of the method configuration must add without a limit."""
 _IN_BLOCKS = ("volume", "lagrangian", "auto")
 """Methods that support blocks; others bound the tokens of all blocks."""
@@ -75,12 +79,12 @@ def configuration(search: Search) -> None:
     A search for the optimum proves more than the last stages, in less time.
     """
     stages.offer_lists(search)
-    least_gain = _LEAST_GAIN if search.budget.left == math.inf else 0.0
-    stages.climb_states(search, search.budget, least_gain=least_gain)
+    min_gain = _MIN_GAIN if search.budget.left == math.inf else 0.0
+    stages.climb_states(search, search.budget, min_gain=min_gain)
 
 
 def bound(
-    instance: Problem | Instance | str | Path,
+    instance: Source,
     method: str = "auto",
     *,
     scope: Scope | str | None = None,
@@ -134,13 +138,15 @@ def bound(
         elif problem.is_restricted and chains(problem) != [()]:
             if method == "volume":
                 stages.offer_volume(search)
-            knows_prices = has_prices(search) and method == "lagrangian"
+            knows_prices = stages.has_prices(search) and method == "lagrangian"
             part = search.budget.part(0.5 if knows_prices else 1.0)
-            bound_by_relaxation(search, part, lambda inner: _in_parts(inner, work))
+            stages.bound_by_wider(
+                search, chains(problem)[0], lambda inner: _in_parts(inner, work), part
+            )
             if knows_prices:
-                bound_by_prices(search, search.budget)
+                stages.bound_by_prices(search, search.budget)
         elif problem.in_blocks and method not in _IN_BLOCKS:
-            stages.bound_tokens(search, lambda inner: _in_parts(inner, work))
+            stages.bound_by_wider(search, ("tokens",), lambda inner: _in_parts(inner, work))
         else:
             _in_parts(search, work)
     result = search.result(method)
@@ -161,7 +167,7 @@ def bound(
     )
 
 
-def _in_parts(search: Search, work: Bound) -> None:
+def _in_parts(search: Search, work: Engine) -> None:
     """Bound each part between idle gaps, if tokens are counted one by one."""
     if not len(search.instance):
         plan.offer_nothing(search)
@@ -219,3 +225,139 @@ def bounds_by_workers(
             best = search.checked
         bounds[workers] = best
     return dict(sorted(bounds.items()))
+
+
+# ---- one bound by one method --------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Bound:
+    """A lower bound on the total latency of every schedule of a problem.
+
+    Parameters
+    ----------
+    value
+        No schedule has a smaller total latency: in rounds, or in nanoseconds.
+    proof
+        What proves it; evaluated again in integers.
+    prices
+        Prices of tokens over time in the proof, None if it has none.
+    """
+
+    value: int
+    proof: Proof
+    prices: PriceProof | None
+
+
+def _bounded(source: Source, method: str, budget: float | None) -> Bound:
+    """Return the bound of a method, or that of the volumes if the budget ends before it."""
+    problem = as_problem(source)
+    limit = {} if budget is None else {"time_limit": budget}
+    checked = bound(problem, method, **limit).checked  # type: ignore[arg-type]
+    if checked is None and method != "volume":
+        checked = bound(problem, "volume").checked
+    assert checked is not None, "volumes bound every problem in rounds at once"
+    return Bound(checked.value, checked.proof, prices_of(checked.proof))
+
+
+def volume_bound(problem: Source) -> Bound:
+    """Bound by volumes of tokens over time, and by staircases of one after another; takes no time.
+
+    Examples
+    --------
+    >>> from kvopt import Instance, Request
+    >>> from kvopt.bounds import volume_bound
+    >>> volume_bound(Instance(memory=7, requests=[Request(0, 1, o) for o in (1, 2, 3, 4)])).value
+    11
+    """
+    return _bounded(problem, "volume", None)
+
+
+def lp_bound(problem: Source, budget: float | None = None) -> Bound:
+    """Bound by the linear program over starts; its duals are the prices.
+
+    Parameters
+    ----------
+    problem
+        The problem in rounds, an instance, or a file of one.
+    budget
+        Seconds, None for as long as it takes.  If they do not suffice, the bound is that of the
+        volumes.  So for the other functions here.
+
+    Examples
+    --------
+    >>> from kvopt import Instance, Request
+    >>> from kvopt.bounds import lp_bound
+    >>> lp_bound(Instance(memory=7, requests=[Request(0, 1, o) for o in (1, 2, 3, 4)])).value
+    12
+    """
+    return _bounded(problem, "lp", budget)
+
+
+def lagrangian_bound(problem: Source, budget: float | None = None) -> Bound:
+    """Bound by prices of tokens over time, which an ascent improves towards the LP bound.
+
+    Pauses and blocks are covered.
+
+    Examples
+    --------
+    >>> from kvopt import generate
+    >>> from kvopt.bounds import lagrangian_bound
+    >>> found = lagrangian_bound(generate("arrival-1", n=6, seed=3))
+    >>> found.value, found.prices.denominator > 0
+    (129, True)
+    """
+    return _bounded(problem, "lagrangian", budget)
+
+
+def slot_bound(problem: Source, budget: float | None = None) -> Bound:
+    """Bound by prices of tokens and of slots: places for large requests in the cache.
+
+    Examples
+    --------
+    >>> from kvopt import generate
+    >>> from kvopt.bounds import lagrangian_bound, slot_bound
+    >>> instance = generate("arrival-1", n=6, seed=3)
+    >>> slot_bound(instance).value >= lagrangian_bound(instance).value
+    True
+    """
+    return _bounded(problem, "slots", budget)
+
+
+def configuration_bound(problem: Source, budget: float | None = None) -> Bound:
+    """Bound by prices of the states of the cache: the strongest one, for few requests at a time.
+
+    Examples
+    --------
+    >>> from kvopt import generate
+    >>> from kvopt.bounds import configuration_bound, lagrangian_bound
+    >>> instance = generate("arrival-1", n=6, seed=3)
+    >>> configuration_bound(instance).value > lagrangian_bound(instance).value
+    True
+    """
+    return _bounded(problem, "configuration", budget)
+
+
+def seconds_bound(problem: Source, budget: float | None = None) -> Bound:
+    """Bound in seconds: by shares of the machine that requests take from each other.
+
+    Parameters
+    ----------
+    problem
+        The problem in seconds, whose totals are nanoseconds.
+    budget
+        Seconds of work; a first bound is computed under any budget.
+
+    Examples
+    --------
+    >>> from kvopt import Problem, Seconds, batch_time, generate
+    >>> from kvopt.bounds import seconds_bound
+    >>> clock = Seconds(batch_time("llama-3-8b@h100"))
+    >>> chat = generate("conversation", n=4, memory=1_000, seed=1)
+    >>> seconds_bound(Problem(chat, clock)).value > 0
+    True
+    """
+    settled = as_problem(problem)
+    if not settled.in_seconds:
+        raise InvalidInput("must be one of seconds: Problem(instance, clock)", field="clock")
+    return _bounded(settled, "auto", budget)

@@ -4,26 +4,21 @@ from __future__ import annotations
 
 import multiprocessing
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from functools import partial
 from itertools import islice
-from pathlib import Path
 from typing import Any
 
 from kvopt.errors import InvalidInput, shown
 from kvopt.incumbent.limits import available_threads
 from kvopt.incumbent.result import SolveResult
-from kvopt.problem.instance import Instance
-from kvopt.problem.problem import Problem
+from kvopt.problem.problem import Source
 from kvopt.search.solving import solve
-
-Given = Problem | Instance | str | Path
-"""An argument of `solve`."""
 
 
 def solve_many(
-    instances: Iterable[Given],
+    instances: Iterable[Source],
     engine: str = "auto",
     *,
     jobs: int | None = None,
@@ -65,12 +60,12 @@ def solve_many(
     for name in ("observer", "stop"):
         if options.get(name) is not None:
             raise InvalidInput("is a function, which no process can be handed", field=name)
-    more: Any = {"threads": 1, **options}
-    work = partial(_solved, engine, more)
+    options = {"engine": engine, "threads": 1, **options}
+    work: Callable[[Source], SolveResult] = partial(solve, **options)
     results: list[SolveResult | None] = [None] * len(problems)
     if jobs == 1 or len(problems) < 2:
-        for place, one in enumerate(problems):
-            results[place] = result = work(one)
+        for place, source in enumerate(problems):
+            results[place] = result = work(source)
             _tell(result, place, len(problems), display)
             if result.signal_number is not None:
                 break
@@ -81,8 +76,8 @@ def solve_many(
         try:
             while True:
                 # As many as processes: tasks that have not begun can be dropped.
-                for place, one in islice(left, jobs - len(running)):
-                    running[pool.submit(work, one)] = place
+                for place, source in islice(left, jobs - len(running)):
+                    running[pool.submit(work, source)] = place
                 if not running:
                     return results
                 for future in wait(running, return_when=FIRST_COMPLETED).done:
@@ -94,10 +89,6 @@ def solve_many(
             for future, place in running.items():
                 results[place] = _result_of(future)
     return results
-
-
-def _solved(engine: str, options: Any, instance: Given) -> SolveResult:
-    return solve(instance, engine, **options)
 
 
 def _result_of(future: Future[SolveResult]) -> SolveResult | None:

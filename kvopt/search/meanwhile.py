@@ -15,23 +15,21 @@ from kvopt.kernels.clock import wall_time
 from kvopt.kernels.dependencies import load_cp_model
 from kvopt.search.engines import engine_of
 
-FEW_REQUESTS = 10
+_FEW_REQUESTS = 10
 """Up to so many requests a solver usually ends before the other engines."""
 
 _PAUSE = 0.02
 """Seconds between two checks whether something is being compiled."""
-_BETWEEN = 1.0
-"""Seconds without a wait for the compiler after which it has finished."""
 
 
 @contextmanager
-def solver_while_compiling(search: Search) -> Iterator[None]:
+def solver_while_compiling(search: Search, ready_after: float = 1.0) -> Iterator[None]:
     """Let a solver work in parallel once the block has to wait for the compiler.
 
     Both offer to one incumbent.  Of few requests it may prove the optimum; of more it ends once the
-    engines of the block can work.  Its claims do not count if the bound has to be checkable: they
-    would end the search without such a bound.  They are about starts in rounds, without pauses, and
-    count tokens.
+    engines of the block can work, after ``ready_after`` seconds without a wait for the compiler.
+    Its claims do not count if the bound has to be checkable: they would end the search without such
+    a bound.  They are about starts in rounds, without pauses, and count tokens.
     """
     if not search.problem.is_starts:
         yield
@@ -42,7 +40,7 @@ def solver_while_compiling(search: Search) -> Iterator[None]:
         while not is_over.wait(_PAUSE):
             if compiler.is_running():
                 try:
-                    _prove(search, is_over)
+                    _prove(search, is_over, ready_after)
                 except UnsupportedDependency as error:  # the requested engine continues
                     search.note(f"solver: {error}")
                 return
@@ -56,15 +54,15 @@ def solver_while_compiling(search: Search) -> Iterator[None]:
     beside.result()
 
 
-def _prove(search: Search, is_over: threading.Event) -> None:
+def _prove(search: Search, is_over: threading.Event, ready_after: float) -> None:
     """Solve on an inner search, whose end by its limit is none of the outer one."""
-    is_few, waited = len(search.instance) <= FEW_REQUESTS, wall_time()
+    is_few, waited = len(search.instance) <= _FEW_REQUESTS, wall_time()
 
     def has_to_end() -> bool:
         nonlocal waited
         if compiler.is_running():
             waited = wall_time()
-        is_ready = wall_time() - waited > _BETWEEN
+        is_ready = wall_time() - waited > ready_after
         return is_over.is_set() or (is_ready and not is_few)
 
     def work(inner: Search) -> None:
@@ -76,7 +74,7 @@ def _prove(search: Search, is_over: threading.Event) -> None:
         work,
         search.budget.part(until=has_to_end),
         takes=["schedules"] if search.checkable else ["schedules", "claims"],
-        known=True,
+        warm_start=True,
     )
 
 

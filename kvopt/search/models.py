@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from kvopt.errors import InvalidInput, unknown_name
-from kvopt.formulations.arrays import ArrayModel, time_indexed_arrays, to_highs
-from kvopt.formulations.cpsat import PairModel, pair_model
+from kvopt.formulations.cpsat import PairModel
+from kvopt.formulations.time_indexed import ArrayModel, time_indexed_arrays, to_highs
 from kvopt.formulations.windows import Windows, latest_completions, windows_until
 from kvopt.kernels.dependencies import load_cp_model, load_highspy
 from kvopt.problem.instance import Instance, refuse_blocks
@@ -82,7 +82,7 @@ class PyomoModel(BuiltModel):
     """The time-indexed program, with the variables ``model.x[i, k]``."""
 
     def _solved(self, time_limit: float) -> str:
-        from kvopt.formulations.pyomo import solve
+        from kvopt.formulations.pyomo import solve  # loads Pyomo
 
         return solve(self.model, None if time_limit == math.inf else time_limit)
 
@@ -181,8 +181,8 @@ def schedule_from(built: BuiltModel) -> Schedule:
 
 
 def _cpsat(instance: Instance, windows: Windows, order_identical: bool) -> BuiltModel:
-    pairs = pair_model(instance, windows, order_identical=order_identical)
-    starts = {_id(r.id): start for r, start in zip(instance, pairs.starts, strict=True)}
+    pairs = PairModel(instance, windows, order_identical=order_identical)
+    starts = _by_id(instance, pairs.starts)
     return CpSatModel(instance, pairs.model, starts, pairs, load_cp_model().CpSolver())
 
 
@@ -190,10 +190,10 @@ def _pyomo(instance: Instance, windows: Windows, order_identical: bool) -> Built
     from kvopt.formulations.pyomo import time_indexed
 
     model = time_indexed(instance, windows, order_identical=order_identical)
-    starts: dict[str, Any] = {_id(request.id): 0 for request in instance}
+    starts: list[Any] = [0] * len(instance)
     for i, k, *at in model.x:
-        starts[_id(instance.requests[i].id)] += k * model.x[i, k, *at]
-    return PyomoModel(instance, model, starts)
+        starts[i] += k * model.x[i, k, *at]
+    return PyomoModel(instance, model, _by_id(instance, starts))
 
 
 def _highs(instance: Instance, windows: Windows, order_identical: bool) -> BuiltModel:
@@ -204,19 +204,17 @@ def _highs(instance: Instance, windows: Windows, order_identical: bool) -> Built
     load_highspy()
     from highspy.highs import highs_linear_expression, highs_var
 
-    starts = {}
-    for request, columns, window in zip(instance, program.columns, windows, strict=True):
-        start = highs_linear_expression()
+    starts = [highs_linear_expression() for _ in instance]
+    for start, columns, window in zip(starts, program.columns, windows, strict=True):
         for row in columns.tolist():
             for column, k in zip(row, window, strict=True):
                 start += k * highs_var(column, highs)
-        starts[_id(request.id)] = start
-    return HighsModel(instance, highs, starts, program)
+    return HighsModel(instance, highs, _by_id(instance, starts), program)
 
 
-def _id(name: str | None) -> str:
-    assert name is not None
-    return name
+def _by_id(instance: Instance, starts: Sequence[Any]) -> dict[str, Any]:
+    """Return the start of each request by its id."""
+    return {str(request.id): start for request, start in zip(instance, starts, strict=True)}
 
 
 _BUILDERS: dict[str, Callable[[Instance, Windows, bool], BuiltModel]] = {

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any, Unpack
 
@@ -16,24 +14,21 @@ from kvopt.incumbent.limits import LimitOptions, limits_of
 from kvopt.incumbent.proofs import PriceProof, Proof, prices_of
 from kvopt.incumbent.result import BoundResult, SolveResult
 from kvopt.kernels.budget import Budget
-from kvopt.kernels.dependencies import DEFAULT_SOLVER, load_cp_model, require_solver
+from kvopt.kernels.dependencies import DEFAULT_SOLVER
 from kvopt.problem.batch_time import BatchTime
 from kvopt.problem.clocks import Clock
-from kvopt.problem.instance import Instance, refuse_blocks, refuse_extras
-from kvopt.problem.problem import Problem, as_problem
+from kvopt.problem.instance import refuse_blocks, refuse_extras
+from kvopt.problem.problem import Problem, Source, as_problem
 from kvopt.problem.scopes import Scope
 from kvopt.problem.slo import Slo
-from kvopt.search import plan, restricted, stages
-from kvopt.search.engines import engine_of
+from kvopt.search import plan, stages
+from kvopt.search.engines import Engine, engine_of
 from kvopt.simulate.policies.base import Policy
 from kvopt.simulate.running import GivenSchedule, given_schedule, run
 from kvopt.timetable.schedule import Schedule
 
-_OF_FLEETS = ("auto", "highs", "cpsat", "pyomo")
-"""Engines that support several workers."""
-
-Engine = Callable[[Search], None]
-"""Works on a search until it has a proof or must stop."""
+_ENGINES_WITH_FIELDS = ("auto", "highs", "cpsat", "pyomo")
+"""Engines that support several workers, weights, limits and shared prefixes."""
 
 
 class SolveOptions(LimitOptions, total=False):
@@ -56,7 +51,7 @@ class SolveOptions(LimitOptions, total=False):
 
 
 def solve(
-    instance: Problem | Instance | str | Path,
+    instance: Source,
     engine: str = "auto",
     *,
     clock: Clock | str | None = None,
@@ -133,10 +128,10 @@ def solve(
     quick_start, checkable = options.pop("quick_start", True), options.pop("checkable", False)
     solver = options.pop("pyomo_solver", DEFAULT_SOLVER)
     _refuse(problem, engine, prices is not None)
-    initial = None if start is None else _given(problem, start)
+    initial = None if start is None else _first_schedule(problem, start)
     plain = replace(problem, instance=problem.instance.without_common_prefix())
     engines = Scope.RUNS if plain.is_restricted else problem.scope
-    work = engine_named(engine, pyomo_solver=solver, scope=engines)
+    work = engine_of(engine, engines, pyomo_solver=solver)
     limits = replace(limits_of(options), presolve=presolve)
     search = Search(problem, limits, checkable=checkable)
     if isinstance(prices, BoundResult):
@@ -161,7 +156,7 @@ def solve(
 def _refuse(problem: Problem, engine: str, has_prices: bool) -> None:
     """Refuse options that exclude each other."""
     if problem.instance.extras:
-        if engine not in restricted.ENGINES_THAT_KNOW:
+        if engine not in _ENGINES_WITH_FIELDS:
             refuse_extras(problem.instance.without_common_prefix(), f"the engine {engine}")
         if has_prices:
             refuse_extras(problem.instance, "a search that begins from prices")
@@ -175,37 +170,34 @@ def _refuse(problem: Problem, engine: str, has_prices: bool) -> None:
     if problem.has_pauses:
         if has_prices:
             raise InvalidInput(f"cannot be given with the scope {problem.scope}", field="prices")
-    elif problem.is_fleet and engine not in _OF_FLEETS:
+    elif problem.is_fleet and engine not in _ENGINES_WITH_FIELDS:
         engine_of(engine, problem.scope)
-        raise unknown_name(engine, _OF_FLEETS, "engine for several workers")
+        raise unknown_name(engine, _ENGINES_WITH_FIELDS, "engine for several workers")
 
 
-def _given(problem: Problem, start: GivenSchedule) -> Schedule:
-    """Return the initial schedules of a search, on its clock and within its scope."""
+def _first_schedule(problem: Problem, start: Any) -> Schedule:
+    """Return the first schedule of a search, on its clock and within its scope."""
     if problem.in_seconds:
-        return _given_in_seconds(problem, start)
-    initial = given_schedule(problem.instance, start, "start")
-    if initial.pauses and not problem.has_pauses:
+        if isinstance(start, str | Policy):
+            start = run(problem.instance, start, clock=problem.clock)
+        schedule = getattr(start, "upper", None) or getattr(start, "schedule", None) or start
+        if (
+            not isinstance(schedule, Schedule)
+            or schedule.clock != problem.clock
+            or not schedule.is_complete
+        ):
+            reason = f"must hold a run on this clock, be one or a policy, got {shown(start)}"
+            raise InvalidInput(reason, field="start")
+        if schedule.instance.hash != problem.instance.hash:
+            raise InvalidInput("is for another instance", field="start")
+        if broken := schedule.violations():
+            raise InvalidInput(broken[0], field="start")
+        return schedule
+    schedule = given_schedule(problem.instance, start, "start")
+    if schedule.pauses and not problem.has_pauses:
         reason = f"has pauses, which the scope {problem.scope} leaves out"
         raise InvalidInput(reason, field="start")
-    return initial
-
-
-def _given_in_seconds(problem: Problem, start: Any) -> Schedule:
-    """Return a run on a clock of seconds."""
-    if isinstance(start, str | Policy):
-        start = run(problem.instance, start, clock=problem.clock)
-    candidate = getattr(start, "upper", None) or getattr(start, "schedule", None) or start
-    if (
-        not isinstance(candidate, Schedule)
-        or candidate.clock != problem.clock
-        or not candidate.is_complete
-    ):
-        reason = f"must hold a run on this clock, be one or a policy, got {shown(start)}"
-        raise InvalidInput(reason, field="start")
-    if candidate.instance.hash != problem.instance.hash or (broken := candidate.violations()):
-        raise InvalidInput((*broken, "is for another instance")[0], field="start")
-    return candidate
+    return schedule
 
 
 def _work(driver: plan.Driver, search: Search, engine: str, work: Engine) -> None:
@@ -216,39 +208,19 @@ def _work(driver: plan.Driver, search: Search, engine: str, work: Engine) -> Non
             f"{problem.instance.in_blocks}: schedules are those that fit if each request holds "
             f"{problem.instance.block_size - 1} tokens more"
         )
-    stage = partial(_on, work)
+
+    def stage(part: Search, _: Budget) -> None:
+        if part.problem.in_seconds or not part.budget.over():  # it always has a bound
+            work(part)
+
     is_restricted = problem.is_restricted and not driver.is_reduced
     if engine != "auto" and (is_restricted or problem.in_blocks):
         driver.run(plan.BOUNDS + plan.POLICIES, search.budget)
-        if is_restricted and restricted.is_wide(search):
-            restricted.search_narrower(
-                search, search.budget, lambda inner: _on(work, inner, inner.budget)
-            )
+        if is_restricted and stages.is_wide(search):
+            stages.search_narrower(search, search.budget, lambda inner: stage(inner, inner.budget))
             return
         if problem.in_blocks:
             stages.as_longer_prompts(search, lambda inner: plan.Driver(inner).work(stage))
             plan.run(plan.LAYERS, search)
             return
     driver.work(stage)
-
-
-def _on(work: Engine, part: Search, _: Budget) -> None:
-    if part.problem.in_seconds or not part.budget.over():  # it always has a bound
-        work(part)
-
-
-def engine_named(
-    name: str,
-    *,
-    pyomo_solver: str = "highs",
-    scope: Scope = Scope.RUNS,
-) -> Engine:
-    """Return an engine of a scope by name; its solver is imported now, and only its own."""
-    work = engine_of(name, scope)
-    # A missing package is reported now, not when the work begins.
-    if name == "cpsat":
-        load_cp_model()
-    if name == "pyomo":
-        require_solver(pyomo_solver)
-        work = partial(work, solver=pyomo_solver)
-    return work

@@ -8,30 +8,36 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass, replace
 from functools import partial
+from pkgutil import resolve_name
 from typing import Any
 
 from kvopt.bounds.configurations.size import check_large, check_starts, is_quick
 from kvopt.bounds.lp import QUICK_COLUMNS, offer_lp_bound
-from kvopt.bounds.relaxations import chains, relaxed_by, volume_chain
+from kvopt.bounds.relaxations import chains, price_chain, relaxed_by, volume_chain
 from kvopt.bounds.seconds import SecondsBound, seconds_bound
 from kvopt.bounds.shared_rounds_ascent import shared_rounds_bound
 from kvopt.bounds.staircases import offer_staircase_bound
 from kvopt.bounds.volume import volume_bound
-from kvopt.errors import TooLarge
+from kvopt.errors import PolicyFault, Stopped, TooLarge
 from kvopt.heuristics.list_schedules import offer_list_schedules, one_after_another
-from kvopt.heuristics.seconds.runs import offer_one_by_one
+from kvopt.heuristics.seconds.runs import offer_one_by_one, policies_for
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.interrupts import run_in_thread
 from kvopt.incumbent.proofs import VolumeProof, lines_of, prices_of, token_prices
 from kvopt.kernels.budget import Budget
 from kvopt.problem.clocks import Seconds
 from kvopt.problem.instance import Instance
+from kvopt.problem.scopes import Scope
 from kvopt.search.engines import engine_of
 from kvopt.search.meanwhile import prover
+from kvopt.simulate.running import run
 from kvopt.timetable.eager import eager_schedule
 
-_LEAST_GAIN, _LEAST_GAIN_OF_SLOTS = 0.0002, 0.0005
+_SHARING_BEAMS = 0.75
+"""Share of the time: beams over a whole trace with shared prefixes; local search has the rest."""
+_MIN_GAIN, _MIN_GAIN_OF_SLOTS = 0.0002, 0.0005
 """Share of the bound that a climb of prices must gain while its time doubles, to continue."""
 
 _PRICED_REQUESTS = 80
@@ -40,6 +46,8 @@ _LP_COLUMNS = 40_000
 """Columns up to which an LP ends the climb of prices; more cost time and memory."""
 _SHARES = 0.25
 """Share of the time of bounds in seconds that shares of the machine may take."""
+_MOMENT = 0.5
+"""Seconds that schedulers have at least: a share of a short limit is too little for a run."""
 FINAL_BOUND = "the bound in seconds is final: more time can only improve the schedule"
 """Remark if no bound has anything left to do."""
 
@@ -119,7 +127,7 @@ def offer_eager(search: Search, _: Budget | None = None) -> None:
 # ---- bounds -----------------------------------------------------------------------------------
 
 
-def climb(search: Search, budget: Budget) -> None:
+def climb(search: Search, budget: Budget, min_gain: float = _MIN_GAIN) -> None:
     """Climb with prices towards the LP bound of the scope, for blocks with prices of whole blocks.
 
     If they have only a share of the time, they end once they gain little.
@@ -127,7 +135,7 @@ def climb(search: Search, budget: Budget) -> None:
     from kvopt.bounds.lagrangian import offer_lagrangian_bound
 
     problem = search.problem
-    gain = _LEAST_GAIN if budget.ends_before(search.granted) and not problem.in_blocks else 0.0
+    gain = min_gain if budget.ends_before(search.granted) and not problem.in_blocks else 0.0
     run_watched(
         search,
         "lagrangian",
@@ -143,13 +151,13 @@ def climb_slots(search: Search, budget: Budget) -> bool:
     from kvopt.bounds.slots import offer_slot_bound
 
     gains: list[bool] = []
-    gain = _LEAST_GAIN_OF_SLOTS if budget.ends_before(search.granted) else 0.0
+    gain = _MIN_GAIN_OF_SLOTS if budget.ends_before(search.granted) else 0.0
     run_watched(search, "slots", lambda: gains.append(offer_slot_bound(search, budget, gain)))
     return any(gains)
 
 
 def climb_states(
-    search: Search, budget: Budget, *, few_knots: bool = False, least_gain: float = 0.0
+    search: Search, budget: Budget, *, few_knots: bool = False, min_gain: float = 0.0
 ) -> None:
     """Climb with prices of states towards the configuration bound."""
     from kvopt.bounds.configurations.bound import offer_configuration_bound
@@ -157,9 +165,7 @@ def climb_states(
     run_watched(
         search,
         "configuration",
-        lambda: offer_configuration_bound(
-            search, budget, few_knots=few_knots, least_gain=least_gain
-        ),
+        lambda: offer_configuration_bound(search, budget, few_knots=few_knots, least_gain=min_gain),
     )
 
 
@@ -180,18 +186,17 @@ def solve_lp(search: Search, budget: Budget, columns: int = _LP_COLUMNS) -> bool
     return False
 
 
-def bound_tokens(
-    search: Search, work: Callable[[Search], object], budget: Budget | None = None
+def bound_by_wider(
+    search: Search,
+    names: tuple[str, ...],
+    work: Callable[[Search], object],
+    budget: Budget | None = None,
 ) -> None:
-    """Offer the token bounds for blocks: blocks only restrict."""
+    """Offer the bounds that work finds for the wider problem of some relaxations."""
+    wider, more = relaxed_by(search.problem, names)
     search.work_inside(
-        search.instance.in_tokens(), work, budget, takes=["bounds"], relaxations=_tokens(search)
+        replace(wider, slo=None), work, budget, takes=["bounds"], more=more, relaxations=names
     )
-
-
-def _tokens(search: Search) -> tuple[str, ...]:
-    """Return the relaxation that counts tokens, if memory is in blocks."""
-    return ("tokens",) if search.problem.in_blocks else ()
 
 
 def climb_states_of_tokens(search: Search, budget: Budget) -> None:
@@ -201,7 +206,28 @@ def climb_states_of_tokens(search: Search, budget: Budget) -> None:
         offer_list_schedules(inner)
         climb_states(inner, inner.budget)
 
-    bound_tokens(search, work, budget)
+    bound_by_wider(search, ("tokens",), work, budget)
+
+
+def has_prices(search: Search) -> bool:
+    """Whether prices of tokens know more of it than other bounds: weights, or blocks."""
+    return price_chain(search.problem) not in chains(search.problem)
+
+
+def bound_by_prices(search: Search, budget: Budget) -> None:
+    """Offer the bound of prices of tokens, which know weights and blocks."""
+    bound_by_wider(
+        search,
+        price_chain(search.problem),
+        lambda inner: climb(inner, inner.budget.part(most=budget.left)),
+    )
+
+
+def bound_by_shared_prices(search: Search, budget: Budget) -> None:
+    """Offer the bound of prices of tokens and of shares that change over time."""
+    from kvopt.bounds.shared_prices import offer_shared_prices  # loads numba
+
+    run_watched(search, "prices of shared blocks", lambda: offer_shared_prices(search, budget))
 
 
 def bound_in_seconds(search: Search, budget: Budget) -> None:
@@ -240,32 +266,11 @@ def run_exact(search: Search, _: Budget) -> None:
     engine_of("exact")(search)
 
 
-def search_tokens(search: Search, budget: Budget) -> None:
-    """Search all schedules within the gap of prices of tokens."""
-    from kvopt.search.exact.token_search import search_by_tokens  # loads numba
-
-    run_watched(search, "exact", lambda: search_by_tokens(search, budget))
-
-
-def improve(search: Search, budget: Budget) -> None:
-    """Search for better schedules, on one worker or in a fleet."""
-    from kvopt.heuristics import improve as improve_schedule
-
-    run_watched(search, "local search", lambda: improve_schedule(search, budget))
-
-
 def prove(search: Search, _: Budget) -> None:
     """Run a solver for a proof."""
     search.engine = prover(search)
     with search.surviving():
         engine_of(search.engine)(search)
-
-
-def search_orders_with_pauses(search: Search, budget: Budget) -> None:
-    """Find schedules by orders; the first one is found under any limit."""
-    from kvopt.heuristics.reinsertion import search_with_pauses  # it loads numba
-
-    run_watched(search, "orders with pauses", lambda: search_with_pauses(search, budget))
 
 
 def search_layers_with_pauses(search: Search, _: Budget) -> None:
@@ -278,14 +283,10 @@ def search_layers_with_pauses(search: Search, _: Budget) -> None:
         upper = len(search.instance) * (search.instance.last_arrival + search.instance.total_output)
 
     def work() -> None:
-        searched = search_layers(search.instance, prices, upper, search.budget.over)
-        if searched is None:
-            return
-        if searched.schedule is not None:
-            search.offer(searched.schedule, "exhaustive search")
-        search.offer_claimed(
-            upper if searched.schedule is None else searched.schedule.objective, "exhaustive search"
-        )
+        best = search_layers(search.instance, prices, upper, search.budget.over).schedule
+        if best is not None:
+            search.offer(best, "exhaustive search")
+        search.offer_claimed(upper if best is None else best.objective, "exhaustive search")
 
     run_watched(search, search.engine, work)
 
@@ -313,18 +314,89 @@ def search_beams_in_seconds(search: Search, budget: Budget) -> None:
         search.offer(best, "beams")
 
 
-def search_servers(search: Search, budget: Budget) -> None:
-    """Offer servers with good settings."""
-    from kvopt.heuristics.seconds import server_search  # loads numba
+@dataclass(frozen=True)
+class Compiled:
+    """Work of another module, which loads numba and so is loaded at its first use.
 
-    run_watched(search, "servers", lambda: server_search.search_servers(search, budget))
+    Parameters
+    ----------
+    name
+        Its name in notes.
+    path
+        Module and name of a function of a search and its budget.
+    """
+
+    name: str
+    path: str
+
+    def __call__(self, search: Search, budget: Budget) -> None:
+        """Run the function, watched for limits and signals."""
+        run_watched(search, self.name, partial(resolve_name(self.path), search, budget))
 
 
-def search_over_time(search: Search, budget: Budget) -> None:
-    """Offer servers with settings that change over time."""
-    from kvopt.heuristics.seconds import server_search  # loads numba
+search_tokens = Compiled("exact", "kvopt.search.exact.exact_engine:search_by_tokens")
+"""Search all schedules within the gap of prices of tokens."""
+improve = Compiled("local search", "kvopt.heuristics:improve")
+"""Search for better schedules, on one worker or in a fleet."""
+search_orders_with_pauses = Compiled(
+    "orders with pauses", "kvopt.heuristics.reinsertion:search_with_pauses"
+)
+"""Find schedules by orders; the first one is found under any limit."""
+search_servers = Compiled("servers", "kvopt.heuristics.seconds.server_search:search_servers")
+"""Offer servers with good settings."""
+search_over_time = Compiled("servers", "kvopt.heuristics.seconds.server_search:search_over_time")
+"""Offer servers with settings that change over time."""
 
-    run_watched(search, "servers", lambda: server_search.search_over_time(search, budget))
+
+# ---- problems in rounds with several fields that no search knows together ---------------------
+
+
+def is_wide(search: Search) -> bool:
+    """Whether it has pauses, or memory in whole blocks, beside other fields."""
+    return search.problem.has_pauses or search.problem.in_blocks
+
+
+def shares_prefixes(search: Search) -> bool:
+    """Whether prefixes are its only further fields."""
+    return search.instance.extras == ("prefix",) and not is_wide(search)
+
+
+def search_narrower(search: Search, budget: Budget, work: Callable[[Search], None]) -> None:
+    """Run work on a narrower problem, whose schedules are those of this one too.
+
+    It has no pauses.  Instead of whole blocks prompts are longer, see `Instance.inflated`.
+    """
+    problem = search.problem
+    scope = Scope.SHARING if problem.scope.covers(Scope.SHARING) else Scope.RUNS
+    narrower = replace(problem, instance=search.instance.inflated(), scope=scope, slo=None)
+    search.work_inside(narrower, work, budget, takes=["schedules"])
+
+
+def offer_policies(search: Search, budget: Budget) -> None:
+    """Offer the runs of schedulers that end within so many seconds, or within moments."""
+    part = search.budget.part(most=max(budget.left, _MOMENT))
+    for name in policies_for(search.instance):
+        try:
+            ended = run(search.instance, name, should_stop=part.over)
+        except PolicyFault as fault:
+            search.note(f"{name}: {fault}")
+            continue
+        except Stopped:
+            return
+        if ended.schedule is not None:
+            search.offer(ended.schedule, f"policy {name}")
+
+
+def improve_sharing(search: Search, budget: Budget) -> None:
+    """Search better schedules in which active requests share their nodes: beams, then moves."""
+    from kvopt.heuristics.reinsertion import search_reinsertions  # they load numba
+    from kvopt.heuristics.trace_beams import search_traces
+
+    def work() -> None:
+        search_traces(search, budget.part(_SHARING_BEAMS), search.limits.seed)
+        search_reinsertions(search, budget, search.limits.seed)
+
+    run_watched(search, "beams", work)
 
 
 def run_watched(search: Search, name: str, work: Callable[[], None]) -> None:

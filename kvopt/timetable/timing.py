@@ -20,7 +20,7 @@ from heapq import heapify, heappop, heappush
 from typing import TypeVar
 
 from kvopt.problem.clocks import Clock
-from kvopt.problem.instance import refuse_prefixes
+from kvopt.problem.instance import refuse_extras
 from kvopt.timetable.timetable import Timetable
 
 AnyTimetable = TypeVar("AnyTimetable", bound=Timetable)
@@ -31,7 +31,8 @@ def timed(recorded: AnyTimetable, clock: Clock) -> AnyTimetable:
 
     Rounds that moved may hold more tokens than the recorded ones, even more than memory has.
     """
-    refuse_prefixes(recorded.instance, "a recorded run in seconds")  # its cache hits are unknown
+    # Its cache hits are unknown.
+    refuse_extras(recorded.instance, "a recorded run in seconds", ("weight", "max_active"))
     rounds = _Rounds(recorded, clock)
     rounds.pass_all()
     moved = rounds.moved

@@ -28,7 +28,6 @@ from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.proofs import PriceProof, VolumeProof
 from kvopt.incumbent.result import Progress
 from kvopt.kernels.budget import Budget
-from kvopt.search import stages
 from kvopt.search.stages import climb
 
 
@@ -201,11 +200,10 @@ def test_a_climb_with_a_share_of_the_time_ends_once_it_gains_too_little(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(lagrangian, "_FIRST_LOOK", 0.0)
-    monkeypatch.setattr(stages, "_LEAST_GAIN", 1.0)
     instance, values = generate("arrival-1", 30, seed=1), []
     for seconds in (math.inf, 600.0):
         search = Search(instance)
-        climb(search, search.budget.part(most=seconds))
+        climb(search, search.budget.part(most=seconds), 1.0)
         values.append(known(search.checked).value)
     assert volume_bound(instance) <= values[1] < values[0]
 

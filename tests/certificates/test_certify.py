@@ -282,7 +282,7 @@ class TestCommands:
     def test_no_schedule_is_exit_3(
         self, run: Run, uneven: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(plan, "FIRST", ())
+        monkeypatch.setattr(plan.Driver, "begin", lambda _: None)
         target = tmp_path / "c.json"
         assert run("certify", uneven, "-t", 0, "-o", target)[0] == 3
         assert verify(target).valid

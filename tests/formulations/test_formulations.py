@@ -18,9 +18,9 @@ from strategies import instance_of, instances, plain, random_instances
 
 from kvopt.bounds.windows import start_windows
 from kvopt.errors import InvalidInput, TooLarge
-from kvopt.formulations.arrays import time_indexed_arrays, to_highs
-from kvopt.formulations.cpsat import pair_model
+from kvopt.formulations.cpsat import PairModel
 from kvopt.formulations.pyomo import relaxed, schedule_from, solve, time_indexed
+from kvopt.formulations.time_indexed import time_indexed_arrays, to_highs
 from kvopt.formulations.windows import Windows
 from kvopt.problem.instance import Instance
 from kvopt.timetable.schedule import Schedule
@@ -126,7 +126,7 @@ def test_a_model_that_is_too_large_is_refused_before_it_is_built() -> None:
 @pytest.mark.slow
 def test_models_compare_by_identity() -> None:
     windows = start_windows(EXAMPLE_EC_1)
-    for build in (time_indexed_arrays, pair_model):
+    for build in (time_indexed_arrays, PairModel):
         model, other = build(EXAMPLE_EC_1, windows), build(EXAMPLE_EC_1, windows)
         assert model != other
         assert len({model, other}) == 2

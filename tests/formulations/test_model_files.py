@@ -20,9 +20,9 @@ from strategies import instance_of, plain, random_instances
 
 from kvopt import solve as package_solve
 from kvopt.errors import InvalidInput
-from kvopt.formulations.arrays import time_indexed_arrays, to_highs
 from kvopt.formulations.export import FORMATS, FORMULATIONS, export
 from kvopt.formulations.pyomo import relaxed, solve
+from kvopt.formulations.time_indexed import time_indexed_arrays, to_highs
 from kvopt.problem.instance import Instance
 from kvopt.problem.instance_files import write_instance
 from kvopt.problem.requests import Request

@@ -9,7 +9,7 @@ import pytest
 from strategies import drawn_with_prefixes
 
 from kvopt import Instance, Request, Schedule
-from kvopt.formulations.arrays import time_indexed_arrays
+from kvopt.formulations.time_indexed import time_indexed_arrays
 from kvopt.formulations.windows import windows_until
 
 

@@ -112,7 +112,7 @@ def test_no_share_of_no_limit_is_no_time() -> None:
 
 
 def test_time_is_divided_by_shares_with_names() -> None:
-    """Those of stages stand in the plan, those of their steps in `kvopt.incumbent.shares`."""
+    """Those of stages are in the plan, those of their steps next to their use."""
     source = Path(kvopt.__file__).parent
     for folder in ("bounds", "heuristics"):
         for path in (source / folder).rglob("*.py"):

@@ -34,8 +34,8 @@ from kvopt.problem.clocks import Seconds
 from kvopt.problem.problem import Problem
 from kvopt.problem.scopes import Scope
 from kvopt.problem.slo import Levels
-from kvopt.search.exact import engine, forward
-from kvopt.search.exact.starts import best_below
+from kvopt.search.exact import exact_engine as engine
+from kvopt.search.exact.tiny_optimum import best_below
 
 pytestmark = [pytest.mark.interpreted, pytest.mark.slow]
 
@@ -57,15 +57,16 @@ def drawn(count: int, seed: int, most: int = 5) -> list[Instance]:
 @pytest.mark.parametrize("many", [False, True])
 def test_exact_search_finds_the_optimum(many: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """Few requests are also searched as many are, with a look-ahead and completion bounds."""
-    params = SolveParams()
+    limits = Limits(threads=1)
     if many:
         params = SolveParams(exact_searchable=0, exact_checkable_labels=0)
-        monkeypatch.setattr(forward, "_FEW_REQUESTS", 0)
+        limits = Limits(threads=1, params=params)
         for name, width in (("WIDTH", 5), ("FIRST_WIDTH", 5), ("WIDEST_WIDTH", 9)):
             monkeypatch.setattr(engine, name, width)
     for instance in drawn(5, 1):
-        found = solve(instance, "exact", params=params, threads=1)
-        assert found.lower_bound == found.objective == optimum(*plain(instance))
+        search = Search(instance, limits)
+        engine.run(search, few_requests=0 if many else 20)
+        assert search.lower_bound == search.objective == optimum(*plain(instance))
 
 
 def test_starts_of_few_requests_are_tried_in_full() -> None:

@@ -17,12 +17,10 @@ from strategies import instances, plain, random_feasible_starts, random_instance
 
 from kvopt import bound, certify, generate, run, solve
 from kvopt.heuristics.list_schedules import one_after_another
-from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.proofs import SplitProof
 from kvopt.problem.instance import Instance
 from kvopt.problem.parts import split
 from kvopt.problem.requests import Request
-from kvopt.search.parts import Side
 from kvopt.simulate.policies.registry import policies
 from kvopt.timetable.schedule import Schedule
 
@@ -92,19 +90,6 @@ def test_bounds_do_not_depend_on_gaps(method: str) -> None:
     near, far = with_gaps(parts, 0), with_gaps(parts, FAR, FAR)
     values = [bound(instance, method).value for instance in (near, far)]
     assert values[0] == values[1]
-
-
-def test_a_search_that_was_left_behind_does_not_undo_what_came_later() -> None:
-    whole = Search(SMALL.shifted(FAR))
-    side = Side(split(whole.instance)[0], whole, None)
-    later, earlier = Search(side.part.instance), Search(side.part.instance)
-    later.offer_starts(solve(SMALL).starts or (), "later")
-    later.offer_claimed(later.progress.objective or 0, "later")
-    earlier.offer_starts(one_after_another(SMALL).starts, "earlier")
-    side.learn(later)
-    side.learn(earlier)
-    assert side.value == later.progress.objective
-    assert side.is_proved
 
 
 @pytest.mark.slow

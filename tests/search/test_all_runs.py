@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
+from functools import partial
 from math import inf
 
 import pytest
@@ -16,7 +18,7 @@ from kvopt.bounds.slo import least_times, spans_of
 from kvopt.heuristics.attaining.rounds import Attaining
 from kvopt.problem.clocks import Rounds, Seconds
 from kvopt.problem.slo import Levels
-from kvopt.search.exact.runs import AllRuns
+from kvopt.search.exact.all_runs import best_in_time
 from kvopt.timetable.schedule import Schedule
 
 
@@ -33,7 +35,7 @@ def best(memory: int, requests: list[Triple], due: list[Due], model: BatchTime |
     """Return how many attain in the best of all runs, which is checked."""
     instance = Instance(memory, [Request(*row) for row in requests], round_ms=1e-6)  # 1 ns
     levels = Levels(*([*column] for column in zip(*due, strict=True)))
-    found = all_runs(instance, model, levels).best(-1, len(requests), lambda: False)
+    found = best_run(instance, model, levels, -1, len(requests))
     assert isinstance(found, Attaining)
     clock = Rounds() if model is None else Seconds(model)
     resumed = {round_: time for round_, time, _ in found.resumed}
@@ -43,9 +45,16 @@ def best(memory: int, requests: list[Triple], due: list[Due], model: BatchTime |
     return found.count
 
 
-def all_runs(instance: Instance, model: BatchTime | None, levels: Levels) -> AllRuns:
+def best_run(
+    instance: Instance,
+    model: BatchTime | None,
+    levels: Levels,
+    attained: int,
+    ceiling: int,
+    should_stop: Callable[[], bool] = lambda: False,
+) -> Attaining | None:
     spans = spans_of(levels, *least_times(instance, model), runs=model is None)
-    return AllRuns(instance, model, spans)
+    return best_in_time(instance, model, spans, attained, ceiling, should_stop)
 
 
 @pytest.mark.slow
@@ -75,8 +84,7 @@ def test_it_is_the_most_of_all_runs_in_seconds() -> None:
 def test_a_start_that_leaves_room_for_two_later_ones_is_found() -> None:
     requests = [Request(0, 0, 2)] * 4
     instance = Instance(4, requests)
-    runs = all_runs(instance, None, Slo(e2e=3).levels(instance, rounds=True))
-    found = runs.best(2, 3, lambda: False)
+    found = best_run(instance, None, Slo(e2e=3).levels(instance, rounds=True), 2, 3)
     assert sorted(known(found).starts) == [0, 1, 1, 3]
 
 
@@ -86,5 +94,6 @@ def test_a_start_that_leaves_room_for_two_later_ones_is_found() -> None:
 def test_too_many_runs_are_refused_by_their_count(requests: list[Request]) -> None:
     instance = Instance(sum(r.peak for r in requests) - 1, requests)
     none = [inf] * len(requests)
-    runs = all_runs(instance, None, Levels(none, none, [2 * r.output for r in requests]))
-    assert runs.best(-1, len(requests), lambda: pytest.fail("began")) is None
+    levels = Levels(none, none, [2 * r.output for r in requests])
+    began = partial(pytest.fail, "began")
+    assert best_run(instance, None, levels, -1, len(requests), began) is None

@@ -34,8 +34,8 @@ from kvopt.incumbent.limits import Limits
 from kvopt.incumbent.proofs import PriceProof, VolumeProof
 from kvopt.incumbent.result import BoundSource, Progress, StopReason
 from kvopt.kernels.budget import Budget
+from kvopt.search.engines import engine_of
 from kvopt.search.solvers.pyomo_worker import EXACT
-from kvopt.search.solving import engine_named
 from kvopt.timetable.schedule import Schedule
 
 IN_PROCESS = ("highs", "cpsat", "auto")
@@ -138,7 +138,7 @@ def hurried(n: int, told: float) -> Search:
 def test_a_solver_that_ends_before_the_deadline_ran_out_of_time(engine: str) -> None:
     search = hurried(25, 0.3)
     offer_list_schedules(search)
-    engine_named(engine)(search)
+    engine_of(engine)(search)
     result = search.result(engine)
     assert result.stop_reason is StopReason.TIME_LIMIT
     assert result.status is Status.FEASIBLE

@@ -42,7 +42,7 @@ from kvopt.incumbent.limits import Limits
 from kvopt.incumbent.proofs import ConfigurationProof
 from kvopt.incumbent.result import BoundSource, StopReason
 from kvopt.kernels.budget import Budget
-from kvopt.search.exact import engine as exact
+from kvopt.search.exact import exact_engine as exact
 from kvopt.search.exact import forward as forward_search
 from kvopt.search.exact.forward import Forward
 

@@ -90,6 +90,12 @@ def test_what_is_no_start_is_one_line(start: Any, said: str) -> None:
         assert "\n" not in str(raised.value)
 
 
+def test_a_run_on_another_instance_is_no_start_in_seconds() -> None:
+    other = kvopt.run(EC1, "svf", clock=CLOCK)
+    with pytest.raises(InvalidInput, match=r"^start: is for another instance$"):
+        kvopt.solve(EC1.replace(memory=EC1.memory + 1), clock=CLOCK, start=other)
+
+
 DOORS: dict[str, Callable[..., Any]] = {
     "solve": kvopt.solve,
     "solve with pauses": lambda *a, **k: kvopt.solve(*a, scope="pauses", **k),

@@ -77,14 +77,13 @@ def test_no_claim_takes_the_place_of_a_proof_that_can_be_checked() -> None:
 def test_the_solver_of_many_ends_when_the_others_are_ready(monkeypatch: pytest.MonkeyPatch) -> None:
     waits = threading.Event()
     waits.set()
-    monkeypatch.setattr(meanwhile, "_BETWEEN", 0.05)
     monkeypatch.setattr(compiler, "is_running", waits.is_set)
 
     def works() -> bool:
         return any(thread.name == "kvopt-solver" for thread in threading.enumerate())
 
     search = search_of(40)
-    with solver_while_compiling(search):
+    with solver_while_compiling(search, 0.05):
         while not works():
             time.sleep(0.01)
         waits.clear()

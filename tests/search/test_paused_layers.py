@@ -13,12 +13,10 @@ from strategies import instance_of, plain, random_instances
 
 from kvopt import generate
 from kvopt.bounds.prices import price_value
-from kvopt.errors import TooLarge
+from kvopt.errors import Stopped, TooLarge
 from kvopt.incumbent.proofs import token_prices
-from kvopt.search.exact import paused_groups as groups
 from kvopt.search.exact import paused_layers as layers
-from kvopt.search.exact.paused_groups import fill, groups_of
-from kvopt.search.exact.paused_layers import search_layers
+from kvopt.search.exact.paused_layers import fill, groups_of, search_layers
 
 
 def go_on() -> bool:
@@ -37,24 +35,23 @@ def test_it_finds_what_is_below_a_value_and_nothing_else() -> None:
         prices = token_prices(tuple(numbers), unit)
         for upper in (best + 1, best + source.randint(2, 20)):
             found = search_layers(instance, prices, upper, go_on)
-            assert found is not None
             assert found.schedule is not None
             assert found.schedule.check().feasible
             assert found.schedule.objective == best
         found = search_layers(instance, prices, best, go_on)
-        assert known(found).schedule is None
+        assert found.schedule is None
 
 
 def test_labels_are_few_where_prices_are_good() -> None:
     """The first request may not wait, so under a tight value only one way is left."""
     instance = instance_of(10, [(0, 0, 10), (6, 5, 1)])
     found = search_layers(instance, token_prices((), 1), 13, go_on)
-    assert found is not None
     assert (known(found.schedule).objective, found.labels < 25) == (12, True)
 
 
 def test_it_stops_when_asked() -> None:
-    assert search_layers(instance_of(3, [(0, 0, 3)]), token_prices((), 1), 9, lambda: True) is None
+    with pytest.raises(Stopped):
+        search_layers(instance_of(3, [(0, 0, 3)]), token_prices((), 1), 9, lambda: True)
 
 
 def test_rounds_with_too_many_labels_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -93,13 +90,10 @@ def test_groups_prove_no_less_than_single_requests_and_no_more_than_the_optimum(
         assert value <= brute_force.optimum(*plain(instance), scope="pauses") * unit
 
 
-def test_every_request_is_in_one_group(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_request_is_in_one_group() -> None:
     instance = instance_of(9, [(0, 1, 3), (0, 0, 9), (2, 4, 5), (0, 2, 1), (1, 0, 2)])
     assert [g.members for g in groups_of(instance, 20)] == [(1, 2, 0), (3, 4)]
-    monkeypatch.setattr(groups, "_MOST_ENTRIES", 21 * 60)
-    assert [g.members for g in groups_of(instance, 20)] == [(1, 2), (0, 3, 4)]
-    monkeypatch.setattr(groups, "_MOST_ENTRIES", 21 * 10)
-    assert [g.members for g in groups_of(instance, 20)] == [(1,), (2,), (0, 3), (4,)]
-    monkeypatch.setattr(groups, "_MOST_ENTRIES", 21 * 9)
+    assert [g.members for g in groups_of(instance, 20, 21 * 60)] == [(1, 2), (0, 3, 4)]
+    assert [g.members for g in groups_of(instance, 20, 21 * 10)] == [(1,), (2,), (0, 3), (4,)]
     with pytest.raises(TooLarge, match="a table of 10 tokens and 21 rounds"):
-        groups_of(instance, 20)
+        groups_of(instance, 20, 21 * 9)

@@ -21,8 +21,7 @@ from kvopt import (
     tiny_optimum,
 )
 from kvopt import run as simulated
-from kvopt.search.exact import starts
-from kvopt.search.exact.starts import best_below
+from kvopt.search.exact.tiny_optimum import best_below
 
 Case = tuple[int, tuple[Triple, ...]]
 LIMIT = 10**6
@@ -32,8 +31,8 @@ def instance_of(case: Case) -> Instance:
     return Instance(case[0], [Request(*triple) for triple in case[1]])
 
 
-def best_with_pauses(case: Case, target: int) -> int | None:
-    found = best_below(*case, target, pauses=True)
+def best_by_labels(case: Case, target: int) -> int | None:
+    found = best_below(*case, target, pauses=True, steps=2, turns=1)
     return None if found is None else found[0]
 
 
@@ -46,29 +45,26 @@ def drawn_case(rng: random.Random, most: int) -> Case:
 
 
 @pytest.mark.parametrize("steps", [1, 7])
-def test_a_search_in_many_turns_finds_the_same(steps: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_search_in_many_turns_finds_the_same(steps: int) -> None:
     rng = random.Random(6)
     for _ in range(60):
         case = drawn_case(rng, 5)
-        found = [best_below(*case, LIMIT, pauses=pauses) for pauses in (False, True)]
-        monkeypatch.setattr(starts, "_STEPS", steps)
-        monkeypatch.setattr(starts, "_MOST_TURNS", 10**9)
-        assert [best_below(*case, LIMIT, pauses=pauses) for pauses in (False, True)] == found
-        monkeypatch.undo()
+        for pauses in (False, True):
+            found = best_below(*case, LIMIT, pauses=pauses)
+            many = best_below(*case, LIMIT, pauses=pauses, steps=steps, turns=10**9)
+            assert many == found
 
 
-def test_labels_take_over_where_starts_are_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(starts, "_STEPS", 2)
-    monkeypatch.setattr(starts, "_MOST_TURNS", 1)
+def test_labels_take_over_where_starts_are_too_many() -> None:
     rng = random.Random(4)
     for _ in range(20):
         memory, requests = case = drawn_case(rng, 3)
         least = optimum(memory, requests, scope="pauses")
-        assert best_with_pauses(case, least + 1) == least
-        assert best_with_pauses(case, least) is None
+        assert best_by_labels(case, least + 1) == least
+        assert best_by_labels(case, least) is None
     for pauses in (False, True):
         with pytest.raises(Stopped):
-            best_below(9, ((0, 1, 5), (0, 1, 6)), 99, lambda: True, pauses=pauses)
+            best_below(9, ((0, 1, 5), (0, 1, 6)), 99, lambda: True, pauses=pauses, steps=2)
 
 
 def test_the_optimum_is_that_of_brute_force() -> None:

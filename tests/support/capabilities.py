@@ -12,6 +12,7 @@ from pathlib import Path
 from statistics import mean
 from tempfile import gettempdir
 
+from axes import AXES
 from combinations import DOORS, NAMES, case
 
 from kvopt import (
@@ -29,7 +30,6 @@ from kvopt import (
     tiny_optimum,
 )
 from kvopt.fleets import fleet_sizes
-from kvopt.problem.axes import AXES
 from kvopt.problem.clocks import Seconds
 
 PAGE = Path(__file__).parents[2] / "docs" / "capabilities.md"

@@ -16,6 +16,7 @@ from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 import claims
+from axes import AXES
 from brute_force import most_in_time
 from certificates import claiming
 from claims import Content
@@ -33,7 +34,6 @@ from kvopt import (
 from kvopt.certificates.files import certificate_text
 from kvopt.fleets import fleet_sizes
 from kvopt.incumbent.in_time import InTime
-from kvopt.problem.axes import AXES
 from kvopt.problem.clocks import ROUNDS, Seconds
 from kvopt.problem.instance_files import instance_from_json
 from kvopt.problem.problem import Problem

@@ -9,7 +9,7 @@ import highspy
 import pyomo.environ as pyo
 from pyomo.repn.plugins.standard_form import LinearStandardFormCompiler
 
-from kvopt.formulations.arrays import ArrayModel
+from kvopt.formulations.time_indexed import ArrayModel
 
 Row = tuple[Any, ...]
 Column = tuple[int, ...]

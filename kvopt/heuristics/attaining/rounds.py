@@ -19,7 +19,6 @@ import numpy as np
 
 from kvopt.bounds.slo_prices import Span
 from kvopt.errors import TooLarge
-from kvopt.incumbent.shares import ORDERS_IN_TIME
 from kvopt.kernels.budget import Budget
 from kvopt.problem.arrays import Floats, Integers, columns_of
 from kvopt.problem.instance import Instance
@@ -28,6 +27,8 @@ from kvopt.simulate.running import run
 if TYPE_CHECKING:
     from kvopt.heuristics.reinsertion import Placement
 
+_ORDERS_IN_TIME = 0.3
+"""Share of the time: orders by due times, before requests are exchanged."""
 _LIMITS = (0.95, 1.0, 0.9, 1.05, 0.8, 1.2)
 """Limits of cost up to which requests are placed by due times, in the order of the attempts."""
 _HURRIES = (0.0, 0.5, 0.75)
@@ -87,7 +88,7 @@ def attaining_in_rounds(
     if empty is None:
         return None
     random, budget = np.random.default_rng(seed), budget or Budget()
-    places, count = _filled(instance, empty, costs, random, budget.part(ORDERS_IN_TIME))
+    places, count = _filled(instance, empty, costs, random, budget.part(_ORDERS_IN_TIME))
     late = np.flatnonzero((places.starts < 0) & np.isfinite(costs))
     count += _exchanged(places, late, seed, budget)
     return _completed(instance, places, count)

@@ -21,13 +21,16 @@ import numpy as np
 from kvopt.bounds.seconds_evaluation import shares
 from kvopt.bounds.slo_prices import Span
 from kvopt.heuristics.attaining.rounds import Attaining
-from kvopt.incumbent.shares import RUNS_IN_TIME
 from kvopt.kernels.budget import Budget
 from kvopt.kernels.magnitudes import LARGEST_SUM, fits
 from kvopt.problem.arrays import Flags, Floats, Integers, columns_of
 from kvopt.problem.batch_time import BatchTime
 from kvopt.problem.clocks import arrivals_ns
 from kvopt.problem.instance import Instance
+
+_RUNS_IN_TIME = 0.4
+"""Share of the time:
+moves between workers of a fleet in seconds, after each worker has searched by itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,8 +87,8 @@ def attaining_in_seconds(
         return None
     budget, workers = budget or Budget(), instance.workers
     # Moves between workers have the time that each worker by itself leaves.
-    alone = budget.part(1.0 - RUNS_IN_TIME) if workers > 1 else budget
-    first = budget.part(RUNS_IN_TIME)
+    alone = budget.part(1.0 - _RUNS_IN_TIME) if workers > 1 else budget
+    first = budget.part(_RUNS_IN_TIME)
 
     def served(members: Integers, way: Way = _FIRST_WAY) -> Server:
         return Server(table.some(members), instance.memory, model, seed, way)

@@ -13,11 +13,13 @@ from dataclasses import dataclass, replace
 from itertools import product
 
 from kvopt.heuristics.seconds.server_runs import LARGEST_CAP, ServerSetting
-from kvopt.incumbent.shares import SERVERS_ON_SAMPLE
 from kvopt.kernels.budget import Budget
 from kvopt.problem.batch_time import BatchTime
 from kvopt.problem.instance import Instance
 
+SERVERS_ON_SAMPLE = 0.3
+"""Share of the time:
+coarse settings of servers on a sample, or in loops; finer ones on all requests have the rest."""
 Latency = Callable[[ServerSetting], float]
 """Total latency of a server with some settings, infinite without a schedule within the scope."""
 Kind = Callable[[ServerSetting], bool]

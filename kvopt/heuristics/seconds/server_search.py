@@ -15,6 +15,7 @@ from typing import Any
 from kvopt.heuristics.seconds.runs import offer_policy
 from kvopt.heuristics.seconds.server_grid import (
     CLASSES,
+    SERVERS_ON_SAMPLE,
     Explored,
     Grid,
     Kind,
@@ -29,7 +30,6 @@ from kvopt.heuristics.seconds.server_runs import OneServer, ServerSetting
 from kvopt.heuristics.seconds.server_windows import Windows
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.result import ServerAnswer
-from kvopt.incumbent.shares import SERVERS_BY_LOAD, SERVERS_ON_SAMPLE, SERVERS_OVER_TIME
 from kvopt.kernels.budget import Budget
 from kvopt.kernels.clock import wall_time
 from kvopt.problem.clocks import Seconds
@@ -39,6 +39,10 @@ from kvopt.problem.scopes import Scope
 from kvopt.timetable.runs import PolicyRun
 from kvopt.timetable.work import Chunks
 
+_SERVERS_BY_LOAD = 0.5
+"""Share of the time: settings by load, of the time that other settings left."""
+_SERVERS_OVER_TIME = 0.9
+"""Share of the time: settings that change over time; their run is checked after it."""
 _FIRST = (
     ServerSetting("work", 512, 512),
     ServerSetting("work", 1024, 512),
@@ -137,7 +141,7 @@ def _explored_in_loops(search: Search, server: OneServer, budget: Budget) -> Non
             _answer(search, name, best, int(made.latencies[best]))
     if (blind := made.best(is_blind)) is not None and blind.chunked:
         assert isinstance(search.clock, Seconds)
-        by_load = settings_by_load(instance, search.clock, blind, budget.part(SERVERS_BY_LOAD))
+        by_load = settings_by_load(instance, search.clock, blind, budget.part(_SERVERS_BY_LOAD))
         if by_load is not None:
             search.note(by_load.sentence)
 
@@ -254,7 +258,7 @@ def search_over_time(search: Search, budget: Budget) -> None:
     events: list[Mapping[str, Any]] = []
     for left, server in zip(range(len(servers), 0, -1), servers, strict=True):
         assert server is not None
-        own = budget.part(SERVERS_OVER_TIME / left)
+        own = budget.part(_SERVERS_OVER_TIME / left)
         windows = Windows(
             server, setting, own, search.limits.seed, may_pause=search.problem.has_pauses
         )

@@ -6,12 +6,11 @@ import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from random import Random
-from types import MappingProxyType
-from typing import Any
 
 from kvopt.errors import InvalidInput, unknown_name
+from kvopt.files.reading import without_nulls
 from kvopt.problem.families import chen, jaillet, sharing, traffic, wang
-from kvopt.problem.families.base import MOST_REQUESTS, Draw, Drawing, Family, Parameter, Value
+from kvopt.problem.families.drawing import MAX_REQUESTS, Draw, Drawing, Family, Parameter, Value
 from kvopt.problem.instance import Instance
 from kvopt.problem.requests import checked_integer
 from kvopt.show.summary import Names
@@ -21,20 +20,16 @@ __all__ = ["FAMILIES", "Family", "Parameter", "generate", "list_families"]
 _DRAWS: dict[str, Drawing] = {
     **jaillet.DRAWS, **wang.DRAWS, **chen.DRAWS, **traffic.DRAWS, **sharing.DRAWS
 }  # fmt: skip
-_KINDS: dict[str, Any] = {"int": int, "float": float, "str": str}
-
-
-def _family(name: str, keys: Mapping[str, Any] = MappingProxyType({}), **row: Any) -> Family:
-    """Return a family by its name."""
-    parameters = [
-        Parameter(key, **{**about, "kind": _KINDS[about.get("kind", "int")]})
-        for key, about in keys.items()
-    ]
-    return Family(name, draw=_DRAWS[name], parameters=parameters, **row)
-
-
-_TABLE = (Path(__file__).parent / "families.toml").read_text(encoding="utf-8")
-FAMILIES = {name: _family(name, **row) for name, row in tomllib.loads(_TABLE).items()}
+_TABLE = tomllib.loads((Path(__file__).parent / "families.toml").read_text(encoding="utf-8"))
+FAMILIES = {
+    name: Family(
+        name,
+        draw=_DRAWS[name],
+        parameters=[Parameter(key, **about) for key, about in row.pop("keys", {}).items()],
+        **row,
+    )
+    for name, row in _TABLE.items()
+}
 
 
 def list_families() -> Names:
@@ -77,11 +72,11 @@ def generate(
     if family not in FAMILIES:
         raise unknown_name(family, FAMILIES, "family")
     checked_integer(seed, "seed", 0)
-    sizes = {name: value for name, value in (("n", n), ("memory", memory)) if value is not None}
+    sizes = without_nulls({"n": n, "memory": memory})
     for option, value in sizes.items():
         checked_integer(value, option, 1 if option == "memory" else 0)
-    if n is not None and n > MOST_REQUESTS:
-        raise InvalidInput(f"must be at most {MOST_REQUESTS:,}, got {n:,}", field="n")
+    if n is not None and n > MAX_REQUESTS:
+        raise InvalidInput(f"must be at most {MAX_REQUESTS:,}, got {n:,}", field="n")
     chosen = FAMILIES[family]
     for option in sizes:
         if option in chosen.fixed:

@@ -9,7 +9,7 @@ from itertools import accumulate, repeat
 from operator import mul
 
 from kvopt.errors import InvalidInput
-from kvopt.problem.families.base import Draw, Drawing, Drawn
+from kvopt.problem.families.drawing import Draw, Drawing, Drawn
 from kvopt.problem.requests import Prediction, Request
 
 

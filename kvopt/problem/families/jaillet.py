@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from kvopt.errors import InvalidInput
-from kvopt.problem.families.base import MOST_REQUESTS, Draw, Drawing, Drawn
+from kvopt.problem.families.drawing import MAX_REQUESTS, Draw, Drawing, Drawn
 from kvopt.problem.requests import Request, volume_of
 
 _LONGEST_PROMPT = 5
@@ -62,8 +62,8 @@ def _randomised_adversary(draw: Draw) -> Drawn:
     count = short_peak if draw.n is None else draw.n - 1
     if count < 0:
         raise InvalidInput("must be at least 1: the long request", field="n")
-    if count > MOST_REQUESTS:
-        raise InvalidInput(f"epsilon M is over {MOST_REQUESTS:,} requests", field="memory")
+    if count > MAX_REQUESTS:
+        raise InvalidInput(f"epsilon M is over {MAX_REQUESTS:,} requests", field="memory")
     steps = math.floor(draw.integer("c") / epsilon + _SLACK)
     k = 1 - 2 * epsilon + epsilon * draw.uniform_integer(0, steps)
     draw.drawn["k"] = round(k, 9)
@@ -96,12 +96,12 @@ def _steady(draw: Draw) -> Drawn:
         arrivals = [t for t in came for _ in range(batch)]
     else:
         raise InvalidInput(f"{batch} is below rate = {rate:g}", field="batch")
-    least = int(draw.parameters.get("least", output))
-    draw.drawn["least"] = least
-    if least > output:
-        raise InvalidInput(f"{least} is above output = {output}", field="least")
+    shortest = int(draw.parameters.get("least", output))
+    draw.drawn["least"] = shortest
+    if shortest > output:
+        raise InvalidInput(f"{shortest} is above output = {output}", field="least")
     return memory, [
-        Request(t, prompt, output if least == output else draw.uniform_integer(least, output))
+        Request(t, prompt, output if shortest == output else draw.uniform_integer(shortest, output))
         for t in arrivals
     ]
 

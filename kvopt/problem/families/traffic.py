@@ -21,23 +21,18 @@ from collections.abc import Callable
 from functools import partial
 
 from kvopt.errors import InvalidInput
-from kvopt.problem.families.base import Draw, Drawing, Drawn
+from kvopt.problem.families.drawing import Draw, Drawing, Drawn, clipped
 from kvopt.problem.requests import Request
 
 PAPER_MEMORY = 16_492
 """KV cache of two A100s with Llama-2-70B, the value that jaillet-2025-v2 observed."""
 
-_LEAST_RATE = 1e-6
+_MIN_RATE = 1e-6
 """Requests a second; below, arrivals would leave the range of clocks."""
 _ROUNDS_A_SECOND = 20
 """About the rounds of Llama-2-70B on two A100."""
 _MICROSECONDS = 1_000_000
 """In a second."""
-
-
-def clipped(value: float, most: int, least: int = 1) -> int:
-    """Clip to least..most, then round down."""
-    return math.floor(min(max(value, float(least)), float(most)))
 
 
 def conversation(draw: Draw) -> tuple[int, int]:
@@ -62,14 +57,11 @@ def _traffic(draw: Draw, shape: Callable[[Draw], tuple[int, int]]) -> Drawn:
     for _ in range(draw.count(1000)):
         clock += draw.exponential(gap) if gap else 0.0
         fitting = draw.fitting(lambda: shape(draw), memory)
-        requests.append(_arriving(draw, clock, fitting))
+        in_seconds = "per_second" in draw.parameters
+        requests.append(
+            _at_second(clock, fitting) if in_seconds else Request(math.ceil(clock), *fitting)
+        )
     return memory, requests
-
-
-def _arriving(draw: Draw, clock: float, shape: tuple[int, int]) -> Request:
-    if "per_second" not in draw.parameters:
-        return Request(math.ceil(clock), *shape)
-    return _at_second(clock, shape)
 
 
 def _at_second(clock: float, shape: tuple[int, int]) -> Request:
@@ -114,8 +106,8 @@ def mean_gap(draw: Draw) -> float:
     if len(positive) > 1:
         raise InvalidInput("goes without rate", field="per_second")
     for name, rate in positive.items():
-        if rate < _LEAST_RATE:
-            reason = f"must be 0 or at least {_LEAST_RATE:g}, got {rate:g}"
+        if rate < _MIN_RATE:
+            reason = f"must be 0 or at least {_MIN_RATE:g}, got {rate:g}"
             raise InvalidInput(reason, field=name)
         return 1 / rate
     return 0.0

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from functools import partial
 
 from kvopt.errors import InvalidInput
-from kvopt.problem.families.base import Draw, Drawing, Drawn
+from kvopt.problem.families.drawing import Draw, Drawing, Drawn, clipped
 from kvopt.problem.requests import Request
 
-_MOST = 50
+_LONGEST = 50
 """Published limit of the tokens of an output."""
 Length = Callable[[Draw], float]
 
@@ -18,16 +17,11 @@ Length = Callable[[Draw], float]
 # ---- distributions ----------------------------------------------------------------------------
 
 
-def _clipped(value: float) -> int:
-    """Clip to 1..50, then round down."""
-    return math.floor(min(max(value, 1.0), float(_MOST)))
-
-
 def _independent(draw: Draw, prompt: Length, output: Length, count: int) -> Drawn:
     memory = draw.memory or 100
 
     def shape() -> tuple[int, int]:
-        return _clipped(prompt(draw)), _clipped(output(draw))
+        return clipped(prompt(draw), _LONGEST), clipped(output(draw), _LONGEST)
 
     return memory, [Request(0, *draw.fitting(shape, memory)) for _ in range(draw.count(count))]
 
@@ -39,22 +33,22 @@ def _exponential(draw: Draw) -> float:
 def _mixed_prompt(draw: Draw) -> float:
     is_short = draw.random.random() < 0.8
     value = draw.exponential(10) if is_short else draw.lognormal(40, 0.25)
-    return value if value <= _MOST else draw.uniform(40, 50)
+    return value if value <= _LONGEST else draw.uniform(40, 50)
 
 
 # ---- constructions ----------------------------------------------------------------------------
 
 
 def _construction(
-    draw: Draw, requests: Callable[[int], list[Request]], power: int, default: int, most: int
+    draw: Draw, requests: Callable[[int], list[Request]], power: int, default: int, maximum: int
 ) -> Drawn:
     """Return requests for M = k^power, with k from the key, from the memory, or the default."""
     key = draw.parameters.get("k")
     k = int(default if key is None else key)
     if draw.memory is not None:
         k = round(draw.memory ** (1 / power))
-        if k**power != draw.memory or not 2 <= k <= most:
-            reason = f"must be k^{power} for a k in 2 .. {most}, got {draw.memory}"
+        if k**power != draw.memory or not 2 <= k <= maximum:
+            reason = f"must be k^{power} for a k in 2 .. {maximum}, got {draw.memory}"
             raise InvalidInput(reason, field="memory")
     if key is not None and k != key:
         raise InvalidInput(f"says {key}, memory says {k}", field="k")
@@ -128,7 +122,7 @@ DRAWS: dict[str, Drawing] = {
     "binomial": _of_prompts(lambda draw: draw.binomial(49, 0.5) + 1),
     "exponential": _of_prompts(_exponential),
     "mixed": _of_prompts(_mixed_prompt, _exponential, 200),
-    "thm-2.1": partial(_construction, requests=_theorem_2_1, power=4, default=2, most=16),
-    "thm-8.2": partial(_construction, requests=_theorem_8_2, power=2, default=4, most=100),
+    "thm-2.1": partial(_construction, requests=_theorem_2_1, power=4, default=2, maximum=16),
+    "thm-8.2": partial(_construction, requests=_theorem_8_2, power=2, default=4, maximum=100),
     "three-partition": _three_partition,
 }

@@ -25,7 +25,7 @@ from kvopt.problem.batch_time import MILLISECOND, BatchTime, Line
 Vector = NDArray[np.float64]
 Row = dict[str | None, str]
 
-_LEAST_POINTS = 3
+_MIN_POINTS = 3
 """Different numbers of tokens that a fit of lines needs."""
 
 _NEEDED = ("tokens", "milliseconds")
@@ -176,6 +176,6 @@ def _not_negative(columns: Vector, times: Vector) -> list[int]:
 
 def _times(rows: Sequence[Measured]) -> Vector:
     """Return the times in nanoseconds of a table that is large enough."""
-    if len({row.tokens for row in rows}) < _LEAST_POINTS:
-        raise InvalidInput(f"needs at least {_LEAST_POINTS} different numbers of tokens")
+    if len({row.tokens for row in rows}) < _MIN_POINTS:
+        raise InvalidInput(f"needs at least {_MIN_POINTS} different numbers of tokens")
     return np.array([row.milliseconds for row in rows]) * MILLISECOND

@@ -134,7 +134,9 @@ def roofline(shape: ModelShape, gpu: Gpu, gpus: int) -> BatchTime:
     weights = (shape.parameters - shape.table) * shape.bytes
     operations = 2 * ((shape.active or shape.parameters) - shape.table)
     fixed = shape.layers * (LAYER_NS + (2 * EXCHANGE_NS if gpus > 1 else 0))
-    token = _exchanged_ns(shape, gpu, gpus)
+    # GPUs exchange the numbers of a token twice in each layer.
+    sent = Fraction(2 * (gpus - 1), gpus) * shape.hidden * SENT_BYTES
+    token = 2 * shape.layers * sent / (gpu.link * EXCHANGING / NANOSECONDS)
     return BatchTime(
         [
             Line(round(weights / reading + fixed), round(token)),
@@ -146,12 +148,6 @@ def roofline(shape: ModelShape, gpu: Gpu, gpus: int) -> BatchTime:
     )
 
 
-def _exchanged_ns(shape: ModelShape, gpu: Gpu, gpus: int) -> Fraction:
-    """Return the nanoseconds of exchanges between GPUs for a token, two in each layer."""
-    sent = Fraction(2 * (gpus - 1), gpus) * shape.hidden * SENT_BYTES
-    return 2 * shape.layers * sent / (gpu.link * EXCHANGING / NANOSECONDS)
-
-
 def is_checked(shape: ModelShape, gpu: Gpu) -> bool:
     """Whether times of such a pair were compared with measured ones."""
     return gpu.name in CHECKED and not shape.is_mixture
@@ -159,13 +155,13 @@ def is_checked(shape: ModelShape, gpu: Gpu) -> bool:
 
 def expected_error(shape: ModelShape, gpu: Gpu) -> str:
     """Return the known errors of the times, as half a sentence."""
-    most = f"93 rounds of 100 came to {_ratio(MOSTLY)} times the measured time of their operators"
+    others = f"93 rounds of 100 came to {_ratio(MOSTLY)} times the measured time of their operators"
     if is_checked(shape, gpu):
-        return f"{most}, all of them to {_ratio(EXTREMES)}"
+        return f"{others}, all of them to {_ratio(EXTREMES)}"
     few = "; small batches read few experts and take less" if shape.is_mixture else ""
     if shape.bytes == 1:
         few += "; arithmetic is counted at the speed of 16 bits, in 8 it takes up to half as long"
-    return f"compared with no measured round (without experts, on A100 and H100, {most}){few}"
+    return f"compared with no measured round (without experts, on A100 and H100, {others}){few}"
 
 
 def _ratio(limits: tuple[float, float]) -> str:

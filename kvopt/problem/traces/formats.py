@@ -14,7 +14,7 @@ from kvopt.problem.requests import checked_integer
 from kvopt.problem.traces.recognition import recognised
 from kvopt.problem.traces.rows import (
     Columns,
-    Found,
+    Line,
     conditions,
     csv_rows,
     from_rows,
@@ -39,7 +39,7 @@ class Trace(NamedTuple):
         Tokens of the blocks that rows name, None if they name none.
     """
 
-    lines: Iterable[Found]
+    lines: Iterable[Line]
     clock: Clock = "seconds"
     columns: str | None = None
     block_tokens: int | None = None

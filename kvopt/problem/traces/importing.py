@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 from fractions import Fraction
 from inspect import signature
 from math import ceil, inf
@@ -12,13 +11,13 @@ from random import Random
 from typing import Any, TypedDict, Unpack
 
 from kvopt.errors import InvalidInput, shown
-from kvopt.files.reading import blamed_on, is_standard_input, name_of
+from kvopt.files.reading import blamed_on, is_standard_input, name_of, without_nulls
 from kvopt.kernels.guarding import blamed
 from kvopt.problem.batch_time import MILLISECOND, NANOSECONDS
 from kvopt.problem.instance import Instance
 from kvopt.problem.requests import Request, checked_integer, checked_number
 from kvopt.problem.traces.formats import FORMATS, Clock, Trace
-from kvopt.problem.traces.rows import Found, Row, Unread
+from kvopt.problem.traces.rows import Line, Row, Unread
 
 DEFAULT_ROUND_MS = 50.0
 """About the time of a small batch of Llama-2-70B on two A100."""
@@ -114,11 +113,10 @@ def import_trace(
             )
             raise InvalidInput(reason, field="prefixes")
         clock: Clock = "none" if all_at_once else trace.clock
-        selection = Selection(memory, **remaining)
         with blamed(f"format {format}", FORMATS.find(format)):
-            selection.take(trace.lines)
+            kept, notes = selected(trace.lines, memory, **remaining)
         # In order of arrival; equal and missing times in the order of the file.
-        kept = sorted(selection.kept, key=lambda pair: (pair[0].time, pair[1]))
+        kept.sort(key=lambda pair: (pair[0].time, pair[1]))
         rows = [row if prefixes else row._replace(prefix=()) for row, _ in kept]
         if round_ms is not None:
             checked_number(round_ms, "round-ms", positive=True)
@@ -143,7 +141,7 @@ def import_trace(
                 "imported_from": name_of(path.name),
                 "format": format,
                 **{name: value for name, value in details.items() if value},
-                **selection.notes(),
+                **notes,
             },
             round_ms=round_ms,
             block_tokens=trace.block_tokens,
@@ -190,12 +188,21 @@ def _opened(path: Path, format: str, **columns: Any) -> Trace:  # noqa: A002
     return trace
 
 
-@dataclass
-class Selection:
-    """Usable requests, up to a limit, or a sample of them.
+def selected(
+    lines: Iterable[Line],
+    memory: int,
+    *,
+    limit: int | None = None,
+    sample: int | None = None,
+    seed: int = 0,
+    max_total: int | None = None,
+) -> tuple[list[tuple[Row, int]], dict[str, Any]]:
+    """Return usable requests with the numbers of their lines, and notes for readers.
 
     Parameters
     ----------
+    lines
+        Lines of the file, which are read until they end or the limit is reached.
     memory, max_total
         Largest peaks of a request; the second is the limit of the user.
     limit
@@ -203,92 +210,51 @@ class Selection:
     sample, seed
         Number of those to keep, drawn without replacement; all by default.
 
-    Attributes
-    ----------
-    kept
-        The requests with the numbers of their lines.
+    Raises
+    ------
+    InvalidInput
+        If there are lines but no request: the file has another format.
     """
-
-    memory: int
-    limit: int | None = None
-    sample: int | None = None
-    seed: int = 0
-    max_total: int | None = None
-    kept: list[tuple[Row, int]] = field(default_factory=list, init=False)
-    _dropped: dict[str, dict[str, int]] = field(default_factory=dict, init=False)
-    _read: int = field(default=0, init=False)
-    _passed: int = field(default=0, init=False)
-    _late: int = field(default=0, init=False)
-
-    def __post_init__(self) -> None:
-        for name, least in (("limit", 0), ("sample", 0), ("max_total", 1)):
-            if (value := getattr(self, name)) is not None:
-                checked_integer(value, name.replace("_", "-"), least)
-
-    def take(self, lines: Iterable[Found]) -> None:
-        """Read lines until they end or the limit is reached.
-
-        Raises
-        ------
-        InvalidInput
-            If there are lines but no request: the file has another format.
-        """
-        random, latest = Random(self.seed), -inf
-        if self.limit == 0:
-            return
-        for number, row in lines:
-            self._read += 1
-            if isinstance(row, Row) and (reason := self._refusal(row)):
-                row = Unread(reason)
-            if isinstance(row, Unread):
-                entry = self._dropped.setdefault(row.reason, {"rows": 0, "first_line": number})
-                entry["rows"] += 1
-                continue
-            self._late += row.time < latest
-            latest = max(latest, row.time)
-            self._keep(row, number, random)
-            if self._passed == self.limit:
-                break
-        if self._read and not self._passed:
-            raise InvalidInput(f"holds no request that can be used: {self.summary()}")
-
-    def _refusal(self, row: Row) -> str | None:
-        """Return the reason why a request is skipped."""
-        if row.output < 1:
-            return "no output"
-        if self.max_total is not None and row.prompt + row.output > self.max_total:
-            return f"more than {self.max_total} tokens (--max-total)"
-        if row.prompt + row.output > self.memory:
-            return f"more tokens than memory ({self.memory})"
-        return None
-
-    def _keep(self, row: Row, number: int, random: Random) -> None:
-        self._passed += 1
-        if self.sample is None or len(self.kept) < self.sample:
-            self.kept.append((row, number))
-            return
-        place = random.randrange(self._passed)  # so that all usable requests are equally likely
-        if place < self.sample:
-            self.kept[place] = row, number
-
-    def notes(self) -> dict[str, Any]:
-        """Return notes for readers of the instance."""
-        options = {name: getattr(self, name) for name in ("limit", "sample", "max_total")}
-        if self.sample is not None:
-            options["seed"] = self.seed
-        return {
-            **{name: value for name, value in options.items() if value is not None},
-            "rows_read": self._read,
-            "usable": self._passed,
-            "kept": len(self.kept),
-            "out_of_order": self._late,
-            "dropped": self._dropped,
-        }
-
-    def summary(self) -> str:
-        """Return the skipped lines in one line, the most frequent reason first."""
-        ranked = sorted(self._dropped.items(), key=lambda item: -item[1]["rows"])
-        return "; ".join(
+    options = without_nulls({"limit": limit, "sample": sample, "max_total": max_total})
+    for name, count in options.items():
+        checked_integer(count, name.replace("_", "-"), 1 if name == "max_total" else 0)
+    kept, dropped = list[tuple[Row, int]](), dict[str, dict[str, int]]()
+    random, latest, read, usable, out_of_order = Random(seed), -inf, 0, 0, 0
+    for number, row in () if limit == 0 else lines:
+        read += 1
+        if reason := row.reason if isinstance(row, Unread) else _refusal(row, memory, max_total):
+            dropped.setdefault(reason, {"rows": 0, "first_line": number})["rows"] += 1
+            continue
+        assert isinstance(row, Row)
+        usable += 1
+        out_of_order += row.time < latest
+        latest = max(latest, row.time)
+        # All usable requests are equally likely in a sample.
+        if sample is None or len(kept) < sample:
+            kept.append((row, number))
+        elif (place := random.randrange(usable)) < sample:
+            kept[place] = row, number
+        if usable == limit:
+            break
+    if read and not usable:
+        ranked = sorted(dropped.items(), key=lambda entry: -entry[1]["rows"])
+        summary = "; ".join(
             f"{entry['rows']} x {reason} (first at line {entry['first_line']})"
             for reason, entry in ranked
         )
+        raise InvalidInput(f"holds no request that can be used: {summary}")
+    if sample is not None:
+        options["seed"] = seed
+    counts = {"rows_read": read, "usable": usable, "kept": len(kept), "out_of_order": out_of_order}
+    return kept, {**options, **counts, "dropped": dropped}
+
+
+def _refusal(row: Row, memory: int, max_total: int | None) -> str | None:
+    """Return the reason why a request is skipped."""
+    if row.output < 1:
+        return "no output"
+    if max_total is not None and row.prompt + row.output > max_total:
+        return f"more than {max_total} tokens (--max-total)"
+    if row.prompt + row.output > memory:
+        return f"more tokens than memory ({memory})"
+    return None

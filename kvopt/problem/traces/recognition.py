@@ -7,7 +7,6 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from itertools import product
-from typing import NamedTuple
 
 from kvopt.errors import InvalidInput, shown
 from kvopt.files.reading import semicolons
@@ -36,7 +35,7 @@ _TIMES = (
     "requesttimestamp requestedat requestat requeststarttime submittime submittedat submissiontime "
     "receivedat receivedtime"
 )
-_KNOWN: Mapping[str, frozenset[str]] = {
+_NAMES: Mapping[str, frozenset[str]] = {
     "prompt": _names(_COUNTED, "prompt input context prefill", _COUNTS) | {"requesttokens"},
     "output": _names(_COUNTED, "output completion generated generation decode", _COUNTS)
     | {"responsetokens"},
@@ -49,13 +48,6 @@ _SUMS = frozenset(("nrequests", "numrequests", "nummodelrequests", "requestcount
 _WORDS = {"prompt": "prompt tokens", "output": "output tokens", "time": "arrivals"}
 _LARGEST_SECONDS = 10**11
 """The year 5138: a larger number counts from 1970 in a smaller unit."""
-
-
-class Recognised(NamedTuple):
-    """The columns of a file and their use, in words."""
-
-    columns: Columns
-    said: str
 
 
 def format_of(line: Mapping[str, object]) -> str | None:
@@ -75,14 +67,14 @@ def format_of(line: Mapping[str, object]) -> str | None:
 
 def recognised(
     rows: Iterator[tuple[int, list[str]]], named: Mapping[str, str | None]
-) -> Recognised:
-    """Return the columns of a CSV file.
+) -> tuple[Columns, str]:
+    """Return the columns of a CSV file, and their use in words.
 
     Parameters
     ----------
     rows
         Rows of the file; its header and its first time are read.
-    given
+    named
         Names given by the user for ``prompt``, ``output`` and ``time``; others are recognised.
         One for ``e2e`` is a column of times from arrival to the last token.
 
@@ -94,7 +86,9 @@ def recognised(
     header = header_of(rows)
     named, e2e = {**named}, named.get("e2e")
     named.pop("e2e", None)
-    chosen = {role: _found(header, role) if name is None else name for role, name in named.items()}
+    chosen = {
+        role: _column_of(header, role) if name is None else name for role, name in named.items()
+    }
     missing = [role for role in ("prompt", "output") if chosen[role] is None]
     if missing:
         raise InvalidInput(_unknown(header, missing))
@@ -122,7 +116,7 @@ def recognised(
         length, word = _unit_of_duration(e2e, in_rounds=not unit)
         columns = replace(columns, e2e=e2e, e2e_unit=length)
         words += f", e2e in {e2e} ({word})"
-    return Recognised(columns, words)
+    return columns, words
 
 
 def _unit_of_duration(name: str, *, in_rounds: bool) -> tuple[int, str]:
@@ -141,9 +135,9 @@ def _plain(name: str) -> str:
     return "".join(filter(str.isalnum, name.lower()))
 
 
-def _found(header: Sequence[str], role: str) -> str | None:
+def _column_of(header: Sequence[str], role: str) -> str | None:
     """Return the one column of a quantity, None if no name is known."""
-    names = dict.fromkeys(name for name in header if _plain(name) in _KNOWN[role])
+    names = dict.fromkeys(name for name in header if _plain(name) in _NAMES[role])
     if role == "time" and {*map(_plain, names)} == {_ROUNDS, _SECONDS}:
         names = dict.fromkeys(name for name in names if _plain(name) == _SECONDS)
     if len(names) > 1:
@@ -176,7 +170,7 @@ def _unit(rows: Iterable[list[str]], header: Sequence[str], time: str) -> tuple[
     if plain == _ROUNDS:
         return 0, "rounds"
     for unit, length in _UNITS.items():
-        is_time = plain.endswith(unit) and plain.removesuffix(unit) in _KNOWN["time"]
+        is_time = plain.endswith(unit) and plain.removesuffix(unit) in _NAMES["time"]
         if is_time or last == unit:
             return length, unit
     first = _first(rows, header, time)

@@ -52,7 +52,7 @@ class Unread(NamedTuple):
     reason: str
 
 
-Found = tuple[int, Row | Unread]
+Line = tuple[int, Row | Unread]
 """A line number and the content of the line."""
 
 
@@ -132,7 +132,7 @@ def csv_rows(path: Path) -> Iterator[tuple[int, list[str]]]:
             yield table.line_num, cells
 
 
-def from_rows(rows: Iterator[tuple[int, list[str]]], columns: Columns) -> Iterator[Found]:
+def from_rows(rows: Iterator[tuple[int, list[str]]], columns: Columns) -> Iterator[Line]:
     """Yield the entries of the rows of a CSV file, from its header on."""
     header = header_of(rows)
     for name in sorted(columns.header):
@@ -147,7 +147,7 @@ def header_of(rows: Iterator[tuple[int, list[str]]]) -> list[str]:
     return [name.strip() for name in header]
 
 
-def read_json_lines(path: Path, columns: Columns) -> Iterator[Found]:
+def read_json_lines(path: Path, columns: Columns) -> Iterator[Line]:
     """Yield the lines of a file that has a JSON object on each."""
     with readable(path) as file:
         for number, line in enumerate(file, 1):
@@ -240,16 +240,16 @@ def _duration(text: str, unit: int) -> int | None:
 def _prefix(fields: Mapping[str | None, Any], columns: Columns, prompt: int) -> Iterator[Block]:
     """Yield the ids of the whole blocks of a prompt, which others may share."""
     ids = fields.get(columns.blocks)
-    most, common = prompt // columns.block_tokens, 0
+    whole, common = prompt // columns.block_tokens, 0
     if isinstance(ids, list) and all(type(block) in (int, str) for block in ids):
-        yield from ids[:most]
+        yield from ids[:whole]
     if name := str(fields.get(columns.system) or "").strip():
         tokens = _count(str(fields.get(columns.system_tokens))) or 0
-        common = min(most, tokens // columns.block_tokens)
+        common = min(whole, tokens // columns.block_tokens)
         yield from (f"system {name}, {place}" for place in range(common))
     if session := str(fields.get(columns.session) or "").strip():
         head = f"{session} of {name}" if name else session
-        yield from (f"session {head}, {place}" for place in range(common, most))
+        yield from (f"session {head}, {place}" for place in range(common, whole))
 
 
 def _count(text: str) -> int | None:

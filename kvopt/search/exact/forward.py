@@ -16,10 +16,11 @@ from kvopt.bounds.configurations.states import States
 from kvopt.errors import Stopped
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.proofs import ConfigurationProof, SearchProof
-from kvopt.incumbent.shares import COMPLETIONS
 from kvopt.kernels.budget import Budget
 from kvopt.kernels.clock import wall_time
 
+_COMPLETIONS = 0.6
+"""Share of the time: completion bounds before the last searches."""
 NAME = "exact"
 """Name of the engine in `bounded_by` of its bounds."""
 
@@ -40,9 +41,7 @@ _WIDE_HORIZONS, _EXCLUSION_HORIZON = (5, 3, 8), 20
 """Rounds of the look-ahead of wider beams, in turn, and of exhaustive searches."""
 WIDTH, WIDEST_WIDTH = 1000, 40_000
 """Largest beam widths in labels while the bound rises, and when it rises no more."""
-_FEW_REQUESTS = 20
-"""Requests up to which local search, look-ahead and completion bounds cost more than they save."""
-_MOST_SETS = 1_000_000
+_MAX_SETS = 1_000_000
 """Limit of the sets of states of a time with completion bounds, which drop labels."""
 RISING_LABELS = 30_000
 """Most labels in a round of a search for a better bound while prices rise."""
@@ -69,11 +68,6 @@ def label_limit(search: Search) -> int:
     of_earlier_rounds = 4 + 8 * math.ceil(count / 64)  # the parent, and a bit for each request
     label = _BYTES + _BYTES_A_REQUEST * count + FULL_LAYERS * of_earlier_rounds
     return min(search.limits.params.exact_most_labels, search.budget.memory_left // label)
-
-
-def has_many(search: Search) -> bool:
-    """Whether local search, look-ahead and completion bounds save more than they cost."""
-    return len(search.instance) > _FEW_REQUESTS
 
 
 class Priced(Protocol):
@@ -125,19 +119,19 @@ class Forward:
 
     # ---- exhaustive -------------------------------------------------------------------
 
-    def excludes_all(self, most_labels: int, limit: Budget) -> bool:
+    def excludes_all(self, max_labels: int, limit: Budget, *, many: bool) -> bool:
         """Search for all better schedules if it should end in time; return whether it ended.
 
         With many requests completion bounds come first, and targets that rise.
         """
         before, self._limit = self._limit, limit
         try:
-            if has_many(self._search):
-                self.complete(limit.part(COMPLETIONS))
-                return self.raises(most_labels, look_ahead=True)
+            if many:
+                self.complete(limit.part(_COMPLETIONS))
+                return self.raises(max_labels, look_ahead=True)
             if self._foreseen() > limit.left:
                 return False
-            self.exclude(self._objective(), most_labels, look_ahead=not self._search.checkable)
+            self.exclude(self._objective(), max_labels, look_ahead=not self._search.checkable)
         except (TooWide, Stopped):
             return False
         finally:
@@ -158,16 +152,16 @@ class Forward:
         more = math.exp(min(power * math.log(farther), _ENDLESS))
         return _CAUTION * last.seconds * more
 
-    def raises(self, most_labels: int, *, look_ahead: bool = False) -> bool:
+    def raises(self, max_labels: int, *, look_ahead: bool = False) -> bool:
         """Raise the target towards the schedule; return whether the gap is closed.
 
         Labels grow by about the same factor with every round of latency, so two searches predict
         the target of the next one, and whether there is time for it.  After a search beyond the
         label limit it ends, or with look-ahead continues with smaller steps.
         """
-        least = self._evaluation.bound
-        proved = (self._search.lower_bound or least) - least
-        unknown = self._objective() - least - proved
+        bound = self._evaluation.bound
+        proved = (self._search.lower_bound or bound) - bound
+        unknown = self._objective() - bound - proved
         first = _FIRST_RISE * unknown
         rise = max(1.0, proved + first if look_ahead else max(first, proved / 2))
         growth, failed = 1.0, math.inf
@@ -175,10 +169,10 @@ class Forward:
         # The known bound takes no labels with look-ahead, and a little more may take many.
         last = _NOTHING._replace(rise=float(proved)) if look_ahead else _NOTHING
         while not self._limit.over():
-            target = min(least + math.ceil(rise), self._objective())
+            target = min(bound + math.ceil(rise), self._objective())
             began = wall_time()
             try:
-                kept = math.log(self.exclude(target, most_labels, look_ahead=look_ahead) + 1)
+                kept = math.log(self.exclude(target, max_labels, look_ahead=look_ahead) + 1)
             except TooWide:
                 if not look_ahead or rise - max(proved, last.rise) <= 1.0:
                     return False
@@ -202,7 +196,7 @@ class Forward:
         """
         if self.raises(label_limit(self._search)):
             return True
-        self.complete(self._limit.part(COMPLETIONS * _MARGIN))
+        self.complete(self._limit.part(_COMPLETIONS * _MARGIN))
         self.widen_beam(width, WIDER_WIDTH)
         return self.raises(label_limit(self._search), look_ahead=True)
 
@@ -211,29 +205,29 @@ class Forward:
 
         For a checkable result their number is limited to some minutes of `kvopt verify`.
         """
-        states, evaluation, most_sets = self._priced.states, self._evaluation, _MOST_SETS
+        states, evaluation, max_sets = self._priced.states, self._evaluation, _MAX_SETS
         if not Completions.fits(states):
             return
         if self._search.checkable:
-            most_sets = min(most_sets, _CHECKABLE_SETS // len(evaluation.prices))
+            max_sets = min(max_sets, _CHECKABLE_SETS // len(evaluation.prices))
         completions = self._completions = Completions(states, evaluation, self._budget)
         window = max(1, int(_COMPLETION_WINDOW * self._budget))
-        sets, before = min(_FIRST_SETS, most_sets), -1
+        sets, before = min(_FIRST_SETS, max_sets), -1
         while True:
             began = wall_time()
             with suppress(Stopped):
                 completions.fill(sets, window, limit)
             proved = -(-(evaluation.total + completions.rise) // evaluation.denominator)
-            self._offer(min(proved, self._objective()), (), completions, look_ahead=True)
+            self._offer(min(proved, self._objective()), (), look_ahead=True)
             last = max(wall_time() - began, _INSTANT)
             in_time = sets * _MARGIN * limit.left / last
             in_memory = completions.sets_within(self._search.budget.memory_left // 2)
-            more = min(_MORE_SETS * sets, most_sets, in_time, in_memory)
+            more = min(_MORE_SETS * sets, max_sets, in_time, in_memory)
             if more < _WORTH_IT * sets or completions.rise == before:
                 break
             sets, before = int(more), completions.rise
 
-    def exclude(self, target: int, most_labels: int, *, look_ahead: bool) -> int:
+    def exclude(self, target: int, max_labels: int, *, look_ahead: bool) -> int:
         """Exclude schedules below a target, or find the best; return the number of kept labels.
 
         Raises
@@ -248,11 +242,11 @@ class Forward:
             target, _EXCLUSION_HORIZON if look_ahead else 0, complete=look_ahead
         )
         in_all = None if look_ahead else int(_PLAIN * self._checkable)
-        starts = forward.search_exhaustively(most_labels, self._limit, in_all=in_all)
+        starts = forward.search_exhaustively(max_labels, self._limit, in_all=in_all)
         if starts is not None:
             search.offer_starts(starts, "forward search")
             target = self._objective()
-        self._offer(target, forward.kept, self._completions, look_ahead=look_ahead)
+        self._offer(target, forward.kept, look_ahead=look_ahead)
         return sum(forward.kept)
 
     @property
@@ -260,9 +254,7 @@ class Forward:
         """How many labels `kvopt verify` repeats in some minutes."""
         return self._search.limits.params.exact_checkable_labels // len(self._search.instance)
 
-    def _offer(
-        self, target: int, kept: Sequence[int], completions: Completions | None, *, look_ahead: bool
-    ) -> None:
+    def _offer(self, target: int, kept: Sequence[int], *, look_ahead: bool) -> None:
         """Offer a bound that a search proved, with the proof if a checker can repeat it.
 
         The checker has no look-ahead.  Completion bounds drop about as many labels, so the
@@ -270,12 +262,11 @@ class Forward:
         might end the search.
         """
         search, first = self._search, self._search.instance.first_arrival
-        cuts, sets = (
-            (completions.cuts(first), completions.size) if completions and look_ahead else ((), 0)
-        )
+        completions = self._completions if look_ahead else None
+        cuts, sets = (completions.cuts(first), completions.size) if completions else ((), 0)
         is_bound = look_ahead and target < self._objective()
-        most = self._checkable * (_UNAIDED if is_bound else 1.0)
-        if sum(kept) > most or sets > _CHECKABLE_SETS or (look_ahead and not cuts):
+        limit = self._checkable * (_UNAIDED if is_bound else 1.0)
+        if sum(kept) > limit or sets > _CHECKABLE_SETS or (look_ahead and not cuts):
             if not search.checkable:
                 search.offer_claimed(target, NAME)
             return

@@ -1,4 +1,4 @@
-"""All schedules with pauses below a value, round by round: an exhaustive search for few requests.
+r"""All schedules with pauses below a value, round by round: an exhaustive search for few requests.
 
 After a round only the tokens produced by each request matter, and the total waiting so far: a
 label is such a list of tokens with the least waiting that leads to it.  Every set of requests that
@@ -8,37 +8,66 @@ label with more tokens can follow the same schedule, and idle where it is ahead.
 A label is dropped if another one of the round has waited at most as long, has more tokens of one
 request, and at least as many of the others.
 
-Prices bound the remaining cost of a label: the table of each group of requests has the least cost
-of its remaining tokens after each time, in integers (`kvopt.search.exact.paused_groups`).  A label
-is dropped if waiting, tables and later prices of the memory show that no completion of it is below
-the value.  So the result is exact.
+Prices bound the remaining cost of a label, by groups of up to three requests.  Requests of a group
+pay for the memory that they hold, as alone, but never hold more than M in one round.  So a group
+costs at least the sum of its members alone, and the sum over disjoint groups, less M times the
+prices, is still a lower bound.  With g the groups and p the prices of a token at the times t,
+
+.. math:: L(p) = \sum_g c_g(p) - M \sum_t p_t \le \mathrm{OPT}.
+
+The table of a group has the least remaining cost, by the tokens that its members have produced and
+the time.  All numbers are integers; ``unit`` is the cost of a round of waiting.  A label is dropped
+if waiting, tables and later prices of the memory show that no completion of it is below the value.
+So the result is exact.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from kvopt.errors import TooLarge
+from kvopt.errors import Stopped, TooLarge
 from kvopt.incumbent.proofs import PriceProof
 from kvopt.kernels.compiled import compiled
 from kvopt.kernels.magnitudes import fits
 from kvopt.problem.arrays import Flags, Integers
 from kvopt.problem.instance import Instance
-from kvopt.search.exact.paused_groups import MOST_TOGETHER, Group, fill, groups_of
 from kvopt.timetable.schedule import Schedule
 
 LARGEST_LAYER = 5_000_000
 """Limit of the labels of a round, of 16 bytes each; those of all rounds are kept."""
+MAX_TOGETHER = 3
+"""Requests of a group: four take ten times as long and close a tenth more of the gap."""
 _CHUNK = 2**22
 """New labels before equal ones are merged."""
 _BITS = 62
 """Bits of a label with the packed tokens of all requests."""
 
 
-class Given(NamedTuple):
+class Group(NamedTuple):
+    """Some requests and their table.
+
+    Parameters
+    ----------
+    members
+        Their positions in the instance.
+    rows
+        Arrival, prompt and output of each, in rows.
+    strides
+        Stride of a token of each in ``table``.
+    table
+        Least cost after each time (rows) by place; ``table[0, 0]`` is the whole cost.
+    """
+
+    members: tuple[int, ...]
+    rows: Integers
+    strides: Integers
+    table: Integers
+
+
+class Packed(NamedTuple):
     """The instance of the search, in arrays.
 
     Parameters
@@ -78,7 +107,7 @@ class Layer(NamedTuple):
     waits: Integers
 
 
-class Found(NamedTuple):
+class Searched(NamedTuple):
     """Result of an exhaustive search.
 
     Parameters
@@ -95,9 +124,17 @@ class Found(NamedTuple):
 
 def search_layers(
     instance: Instance, prices: PriceProof, upper: int, should_stop: Callable[[], bool]
-) -> Found | None:
-    """Return the best schedule below a value, None if the search had to stop before its end."""
-    problem, groups = _given(instance, prices)
+) -> Searched:
+    """Return the best schedule below a value.
+
+    Raises
+    ------
+    Stopped
+        If it was asked to stop.
+    TooLarge
+        If requests have too many tokens, or a round has too many labels.
+    """
+    problem, groups = _packed(instance, prices)
     layers = [np.zeros(1, dtype=np.int64)]
     waits = [np.zeros(1, dtype=np.int64)]
     everything = int((problem.outputs << problem.shifts).sum())
@@ -105,12 +142,9 @@ def search_layers(
     while len(layers[-1]):
         after = min(len(layers), len(problem.ahead) - 1)
         costs = np.concatenate([group.table[after] for group in groups] or [np.zeros(1, np.int64)])
-        following = _following(
+        labels, waited = _following(
             problem, costs, layers[-1], waits[-1], len(layers) - 1, upper, should_stop
         )
-        if following is None:
-            return None
-        labels, waited = following
         place = len(labels) - 1  # the label with all tokens is the largest
         if len(labels) and labels[place] == everything:
             upper, best = int(waited[place]), [*layers, labels[place : place + 1]]
@@ -123,25 +157,25 @@ def search_layers(
         times = _active_times(problem, best, waits, upper)
         order = [i for group in groups for i in group.members]
         schedule = Schedule.at_times(instance, [times[order.index(i)] for i in range(len(order))])
-    return Found(schedule, sum(map(len, layers)))
+    return Searched(schedule, sum(map(len, layers)))
 
 
 def _following(
-    problem: Given,
+    problem: Packed,
     costs: Integers,
     labels: Integers,
     waits: Integers,
     time: int,
     upper: int,
     should_stop: Callable[[], bool],
-) -> tuple[Integers, Integers] | None:
+) -> tuple[Integers, Integers]:
     """Return the labels after the next round in ascending order, and their waiting."""
     reached, waited = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
     begin = 0
     room = _CHUNK + (1 << len(problem.outputs))
     while begin < len(labels):
         if should_stop():
-            return None
+            raise Stopped
         new = Layer(np.empty(room, dtype=np.int64), np.empty(room, dtype=np.int64))
         count, begin = _extend(problem, costs, Layer(labels, waits), begin, time, upper, new)
         reached, waited = _merged(
@@ -161,7 +195,7 @@ def _merged(labels: Integers, waits: Integers) -> tuple[Integers, Integers]:
     return labels[firsts], waits[firsts]
 
 
-def _given(instance: Instance, prices: PriceProof) -> tuple[Given, list[Group]]:
+def _packed(instance: Instance, prices: PriceProof) -> tuple[Packed, list[Group]]:
     last = max(len(prices.numerators), instance.last_arrival)
     if sum(request.output.bit_length() for request in instance) > _BITS:
         raise TooLarge(f"{len(instance)} requests have too many tokens for labels with pauses")
@@ -175,7 +209,7 @@ def _given(instance: Instance, prices: PriceProof) -> tuple[Given, list[Group]]:
     arrivals, prompts, outputs = np.concatenate([none, *(group.rows for group in groups)]).T.copy()
     bits = [int(output).bit_length() for output in outputs]
     sizes = [group.table.shape[1] for group in groups]
-    problem = Given(
+    problem = Packed(
         instance.memory,
         instance.block_size,
         prices.denominator,
@@ -198,7 +232,7 @@ def _largest_cost(instance: Instance, prices: PriceProof, last: int) -> int:
     return len(instance) * (waiting + dearest) + instance.memory * sum(prices.numerators)
 
 
-def _behind(problem: Given, labels: Integers, waits: Integers) -> Flags:
+def _behind(problem: Packed, labels: Integers, waits: Integers) -> Flags:
     """Tell for which labels, in ascending order, another one has a token more."""
     behind, sizes = np.zeros(len(labels), dtype=np.bool_), np.diff(np.append(problem.shifts, _BITS))
     for shift, size, output in zip(problem.shifts, sizes, problem.outputs, strict=True):
@@ -211,7 +245,7 @@ def _behind(problem: Given, labels: Integers, waits: Integers) -> Flags:
 
 @compiled
 def _extend(
-    problem: Given, costs: Integers, layer: Layer, begin: int, time: int, upper: int, new: Layer
+    problem: Packed, costs: Integers, layer: Layer, begin: int, time: int, upper: int, new: Layer
 ) -> tuple[int, int]:
     """Extend labels from one on until the arrays are full; return how many, and the next one.
 
@@ -222,11 +256,12 @@ def _extend(
     requests, groups = len(problem.outputs), len(problem.firsts)
     needed, gained, stride = np.empty((3, requests), dtype=np.int64)
     place, first, width = np.empty((3, groups), dtype=np.int64)
-    parts = np.empty((groups, 1 << MOST_TOGETHER), dtype=np.int64)
+    parts = np.empty((groups, 1 << MAX_TOGETHER), dtype=np.int64)
     held, added = np.zeros(1 << requests, dtype=np.int64), np.zeros(1 << requests, dtype=np.int64)
     last = len(problem.ahead) - 1
     count = 0
     for label in range(begin, len(labels)):
+        # Requests that may be active, as bits, and the place of the label in each table.
         size, left = 0, 0
         place[:], first[:], width[:] = problem.firsts, 0, 0
         for i in range(requests):
@@ -244,6 +279,7 @@ def _extend(
                 size += 1
         if count + (1 << size) > len(children):
             return count, label
+        # Tokens of each set, and the remaining cost of each group after each subset of its members.
         now = waits[label] + size
         base = now * problem.unit - problem.ahead[min(time + 1, last)]
         for g in range(groups):
@@ -258,6 +294,7 @@ def _extend(
             for chosen in range(1 << x):
                 held[1 << x | chosen] = held[chosen] + needed[x]
                 added[1 << x | chosen] = added[chosen] + gained[x]
+        # A child for each set that fits, to which nothing can be added, and may be good enough.
         for chosen in range(1 << size):
             room = problem.memory - held[chosen]
             if room < 0:
@@ -267,20 +304,20 @@ def _extend(
                 cost += parts[g, chosen >> first[g] & ((1 << width[g]) - 1)]
             if cost > (upper - 1) * problem.unit:
                 continue
-            least, fits = now + left, False
+            lowest, fits = now + left, False
             for x in range(size):
                 if chosen >> x & 1:
-                    least -= 1
+                    lowest -= 1
                 elif needed[x] <= room:
                     fits = True
-            if not fits and least < upper:
+            if not fits and lowest < upper:
                 children[count], waited[count] = labels[label] + added[chosen], now
                 count += 1
     return count, len(labels)
 
 
 def _active_times(
-    problem: Given, layers: list[Integers], waits: list[Integers], value: int
+    problem: Packed, layers: list[Integers], waits: list[Integers], value: int
 ) -> list[list[int]]:
     """Trace the last label back, and return the active times of each request."""
     times: list[list[int]] = [[] for _ in problem.outputs]
@@ -300,7 +337,84 @@ def _active_times(
     return times
 
 
-def _tokens(problem: Given, labels: Integers) -> Integers:
+def _tokens(problem: Packed, labels: Integers) -> Integers:
     """Return the tokens of each request in each label."""
     bits = np.diff(np.append(problem.shifts, _BITS))
     return (labels[:, None] >> problem.shifts) & ((1 << bits) - 1)
+
+
+# ---- groups at prices --------------------------------------------------------------------------
+
+
+def groups_of(instance: Instance, last: int, max_entries: int = 1 << 24) -> list[Group]:
+    """Group requests of large peaks, as many as tables of so many entries, 8 bytes each, allow.
+
+    Raises
+    ------
+    TooLarge
+        If the table of a single request is too large.
+    """
+    limit = max_entries // (last + 1)
+    groups: list[list[int]] = []
+    places = limit + 1
+    for i in sorted(range(len(instance)), key=lambda i: -instance.requests[i].peak):
+        size = instance.requests[i].output + 1
+        if size > limit:
+            raise TooLarge(f"a table of {size:,} tokens and {last + 1:,} rounds is too large")
+        if places * size > limit or len(groups[-1]) == MAX_TOGETHER:
+            groups.append([])
+            places = 1
+        groups[-1].append(i)
+        places *= size
+    return [_empty(instance, tuple(members), last) for members in groups]
+
+
+def _empty(instance: Instance, members: tuple[int, ...], last: int) -> Group:
+    rows = np.array([instance.requests[i].kind for i in members], dtype=np.int64)
+    strides = np.cumprod([1, *(rows[:, 2] + 1)])
+    table = np.empty((last + 1, strides[-1]), dtype=np.int64)
+    return Group(members, rows, strides[:-1], table)
+
+
+def fill(groups: Sequence[Group], memory: int, prices: Integers, unit: int) -> int:
+    """Fill the tables at these prices and return their value, in units."""
+    for group in groups:
+        _fill(memory, prices, unit, group.rows, group.strides, group.table)
+    return sum(int(group.table[0, 0]) for group in groups) - memory * int(prices.sum())
+
+
+@compiled
+def _fill(
+    memory: int, prices: Integers, unit: int, rows: Integers, strides: Integers, table: Integers
+) -> None:
+    """Fill the table of a group, from the last time back."""
+    last, members = len(prices), len(rows)
+    done = np.zeros(members, dtype=np.int64)
+    needed, steps = np.empty_like(done), np.empty_like(done)
+    for time in range(last, -1, -1):
+        done[:] = 0
+        for place in range(table.shape[1]):
+            size, left = 0, 0
+            for i in range(members):
+                left += rows[i, 2] - done[i]
+                if done[i] < rows[i, 2] and rows[i, 0] <= time:
+                    needed[size], steps[size] = rows[i, 1] + done[i] + 1, strides[i]
+                    size += 1
+            if time == last:
+                table[time, place] = unit * left
+            else:
+                lowest = table[time + 1, place]
+                for chosen in range(1, 1 << size):
+                    held, after = 0, place
+                    for x in range(size):
+                        if chosen >> x & 1:
+                            held += needed[x]
+                            after += steps[x]
+                    if held <= memory:
+                        lowest = min(lowest, table[time + 1, after] + prices[time] * held)
+                table[time, place] = lowest + unit * size
+            for i in range(members):  # the next place, with the tokens of the first one fastest
+                done[i] += 1
+                if done[i] <= rows[i, 2]:
+                    break
+                done[i] = 0

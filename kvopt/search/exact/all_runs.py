@@ -27,20 +27,19 @@ from kvopt.problem.batch_time import BatchTime, Line
 from kvopt.problem.clocks import arrivals_ns
 from kvopt.problem.instance import Instance
 from kvopt.problem.scopes import Scope
-from kvopt.search.exact.partitions import Known, best_partition, members_of, places_of
 
-MOST_REQUESTS = 6
+_MAX_REQUESTS = 6
 """Limit of requests for latency."""
-_MOST_ROUNDS = 500_000
+_MAX_ROUNDS = 500_000
 """Limit of all rounds, some seconds; beyond, the search ends without a proof."""
 _LONGEST = 400
 """Limit of the tokens of an output for latency."""
-_MOST_WORK = 2_000_000_000
+_MAX_WORK = 2_000_000_000
 """Limit of the estimated work of all runs for service levels: about a second."""
 _NAME = "exhaustive search"
 
 Pairs = tuple[tuple[int, int], ...]
-_OWN = -1
+_PRIVATE = -1
 """In a cache, tokens that only one request can use."""
 
 
@@ -113,20 +112,21 @@ class Runs:
         self._private = self._forest.private
 
     def best(
-        self, goal: Goal, limit: float, is_over: Callable[[], bool], least: float = 0
+        self, goal: Goal, limit: float, is_over: Callable[[], bool], bound: float = 0
     ) -> tuple[Node | None, float, bool]:
         """Return the best run below a limit, its cost, and whether the search was complete.
 
-        No run costs less than ``least``.
+        No run costs less than ``bound``.
         """
         best_node: Node | None = None
         seen: dict[object, float] = {}
         nodes = [Node(0, min(self.arrivals, default=0))]
-        while nodes and limit > least:
+        while nodes and limit > bound:
             if is_over():
                 return best_node, limit, False
             node = nodes.pop()
             _, now, active, starts, _, cost, unused, due = node
+            # Requests that may begin in time; without the others the cost is as much higher.
             begun = frozenset(i for i, _ in starts)
             left = [
                 i
@@ -136,6 +136,7 @@ class Runs:
             never = self.count - len(begun) - len(left)
             if never:
                 cost += never * goal.left_out
+            # A state that was reached at no higher cost, or too high a bound, ends the branch.
             state = (now, begun, active, unused, due)
             if cost + goal.rest(now, active, left) >= limit or seen.get(state, math.inf) <= cost:
                 continue
@@ -143,6 +144,7 @@ class Runs:
             value = cost + len(left) * goal.left_out if left else cost
             if not active and value < limit:
                 best_node, limit = node, value
+            # The next round begins with any of them that fit.
             if active and self.is_even:
                 left = [i for i in left if self.arrivals[i] <= now]
             sizes = range(not active, len(left) + 1)
@@ -177,11 +179,11 @@ class Runs:
             waits = (*waits, (round_, begin))
         if self.is_even:
             round_ = begin
-        prompts, unused = self._found(active, chosen, unused)
+        prompts, unused = self._prefilled(active, chosen, unused)
         active = tuple((i, produced + 1) for i, produced in (*active, *((i, 0) for i in chosen)))
         held = sum(self._private[i] + produced for i, produced in active)
         held += self._shared(i for i, _ in active)
-        unused = self._left(active, held, unused)
+        unused = self._kept(active, held, unused)
         end = begin + self.model.round_ns(len(active), prompts, held)
         cost += sum(goal.cost(i, end) for i, produced in active if produced == self.outputs[i])
         if goal.due is not None:
@@ -193,33 +195,33 @@ class Runs:
         starts = (*starts, *((i, round_) for i in chosen))
         return Node(round_ + 1, end, active, starts, waits, cost, unused, due)
 
-    def _found(self, active: Pairs, chosen: Sequence[int], unused: Pairs) -> tuple[int, Pairs]:
+    def _prefilled(self, active: Pairs, chosen: Sequence[int], unused: Pairs) -> tuple[int, Pairs]:
         """Return the prompt tokens that are not in the cache, and the nodes that remain unused."""
         if not self._forest.weights:
             return sum(self.prompts[i] for i in chosen), ()
-        weights, paths, there = self._forest.weights, self._forest.paths, dict(unused)
+        weights, paths, cached = self._forest.weights, self._forest.paths, dict(unused)
         wanted = {v for i in chosen for v in paths[i]}
         missing = wanted.difference(*(paths[i] for i, _ in active))
         prompts = sum(self._private[i] for i in chosen)
-        prompts += sum(weights[v] - there.get(v, 0) for v in missing)
+        prompts += sum(weights[v] - cached.get(v, 0) for v in missing)
         return prompts, tuple(pair for pair in unused if pair[0] not in wanted)
 
-    def _left(self, active: Pairs, held: int, unused: Pairs) -> Pairs:
+    def _kept(self, active: Pairs, held: int, unused: Pairs) -> Pairs:
         """Return the unused nodes after a round: first those that still fit."""
         if not (weights := self._forest.weights):
             return ()
-        over, kept = held + sum(tokens for _, tokens in unused) - self._memory, []
+        excess, kept = held + sum(tokens for _, tokens in unused) - self._memory, []
         for node, tokens in unused:
-            size = 1 if node == _OWN else self._block
-            gone = min(tokens, -(-over // size) * size) if over > 0 else 0
-            over -= gone
+            size = 1 if node == _PRIVATE else self._block
+            gone = min(tokens, -(-excess // size) * size) if excess > 0 else 0
+            excess -= gone
             if gone < tokens:
                 kept.append((node, tokens - gone))
         going, paths = dict(active), self._forest.paths
         for i in sorted(i for i, produced in active if produced == self.outputs[i]):
             del going[i]
             used = {v for j in going for v in paths[j]}
-            kept.append((_OWN, self._private[i] + self.outputs[i]))
+            kept.append((_PRIVATE, self._private[i] + self.outputs[i]))
             kept += [(v, weights[v]) for v in reversed(paths[i]) if v not in used]
         return tuple(kept)
 
@@ -244,7 +246,7 @@ def search_all(search: Search, _: Budget) -> None:
     pieces, and without shared prefixes.
     """
     instance, count = search.instance, len(search.instance)
-    if not 0 < count <= MOST_REQUESTS or search.budget.over():
+    if not 0 < count <= _MAX_REQUESTS or search.budget.over():
         return
     if (longest := max(request.output for request in instance)) > _LONGEST:
         search.note(f"{_NAME}: an output has {longest:,} tokens; the limit is {_LONGEST:,}")
@@ -254,31 +256,59 @@ def search_all(search: Search, _: Budget) -> None:
     def is_over() -> bool:
         nonlocal rounds
         rounds += 1
-        return rounds > _MOST_ROUNDS or search.budget.over()
+        return rounds > _MAX_ROUNDS or search.budget.over()
 
     upper = math.inf if search.objective is None else search.objective
-    optima: Known = {0: (0, [])}
-    waits: dict[int, dict[int, int]] = {0: {}}
+    optima: dict[int, tuple[float, Node]] = {}
     everything = (1 << count) - 1
     for bits in range(1 if instance.workers > 1 else everything, everything + 1):
-        runs = Runs(instance.of_one_worker(members_of(bits)), search.clock.batch_time)
-        node, value, is_complete = runs.best(_least_latency(runs), upper, is_over)
+        members = [i for i in range(count) if bits >> i & 1]
+        runs = Runs(instance.of_one_worker(members), search.clock.batch_time)
+        node, value, is_complete = runs.best(_latency_goal(runs), upper, is_over)
         if node is not None:
-            optima[bits] = (int(value), [start for _, start in sorted(node.starts)])
-            waits[bits] = dict(node.waits)
+            optima[bits] = value, node
         if not is_complete:
             search.note(f"{_NAME}: ended before all better schedules were ruled out")
             break
-    parts = best_partition(instance, optima, upper)
-    if parts is not None:
-        starts, workers = places_of(parts, optima, count)
-        resumed = [waits.get(bits, {}) for bits in parts]
+    total, parts = _best_partition(instance, optima)
+    if total < upper:
+        starts, workers, resumed = [0] * count, [0] * count, list[dict[int, int]]()
+        for worker, bits in enumerate(parts):
+            members = [i for i in range(count) if bits >> i & 1]
+            node = optima[bits][1] if bits else Node(0, 0)
+            for place, start in node.starts:
+                starts[members[place]], workers[members[place]] = start, worker
+            resumed.append(dict(node.waits))
         search.offer(joined_run(search, _NAME, starts, workers, resumed, began), _NAME)
     if is_complete and search.objective is not None and Scope.RESTARTS.covers(search.problem.scope):
         search.offer_claimed(search.objective, _NAME)
 
 
-def _least_latency(runs: Runs) -> Goal:
+def _best_partition(
+    instance: Instance, optima: Mapping[int, tuple[float, Node]]
+) -> tuple[float, tuple[int, ...]]:
+    """Return the least total latency, and the requests of each worker as the bits of a set."""
+
+    @cache
+    def best(bits: int, workers: int) -> tuple[float, tuple[int, ...]]:
+        if not bits:
+            return 0, (0,) * workers
+        if workers == 1:
+            return optima[bits][0] if bits in optima else math.inf, (bits,)
+        total, parts = best(bits, workers - 1)
+        parts, part = (0, *parts), bits
+        while part:  # all subsets with the first request
+            if part & bits & -bits and part in optima:
+                rest, others = best(bits ^ part, workers - 1)
+                if optima[part][0] + rest < total:
+                    total, parts = optima[part][0] + rest, (part, *others)
+            part = (part - 1) & bits
+        return total, parts
+
+    return best((1 << len(instance)) - 1, instance.workers)
+
+
+def _latency_goal(runs: Runs) -> Goal:
     """Return the goal of least latency; each request costs its latency."""
     arrivals, alone = runs.arrivals, cache(runs.alone)
 
@@ -293,8 +323,17 @@ def _least_latency(runs: Runs) -> Goal:
 # ---- the most that attain a service level -----------------------------------------------------
 
 
-class AllRuns:
-    """The runs of one worker in which every started request attains.
+def best_in_time(
+    instance: Instance,
+    model: BatchTime | None,
+    spans: Mapping[int, Span],
+    attained: int,
+    ceiling: int,
+    should_stop: Callable[[], bool],
+) -> Attaining | None:
+    """Return a run in which more attain than known, None without one or beyond the limit.
+
+    It is the best one, unless the search was stopped.
 
     Parameters
     ----------
@@ -302,54 +341,46 @@ class AllRuns:
         As of `kvopt.bounds.slo.slo_ceiling`.
     spans
         When the tokens of the requests that can attain are due.
+    attained, ceiling
+        The number of requests that attain in the best known run, and its upper bound.
+    should_stop
+        Asked now and then.
     """
+    runs = Runs(instance, model)
 
-    def __init__(
-        self, instance: Instance, model: BatchTime | None, spans: Mapping[int, Span]
-    ) -> None:
-        self._runs = runs = Runs(instance, model)
+    def due(i: int, first: int) -> float:
+        arrival, span = runs.arrivals[i], spans.get(i)
+        if span is None or first > arrival + span.early:
+            return -math.inf
+        return min(arrival + span.end, first + span.rest)
 
-        def due(i: int, first: int) -> float:
-            arrival, span = runs.arrivals[i], spans.get(i)
-            if span is None or first > arrival + span.early:
-                return -math.inf
-            return min(arrival + span.end, first + span.rest)
+    latest = [-math.inf] * runs.count
+    for i, span in spans.items():
+        latest[i] = runs.arrivals[i] + span.early - runs.first_ns(i)
+    if _work(runs, latest) > _MAX_WORK:
+        return None
+    goal = Goal(lambda *_: 0, latest, left_out=1, due=due)
+    node, missed, _ = runs.best(goal, runs.count - attained, should_stop, runs.count - ceiling)
+    if node is None:
+        return None
+    # The others follow, one by one.
+    late = {*range(runs.count)}.difference(i for i, _ in node.starts)
+    for i in sorted(late, key=runs.arrivals.__getitem__):
+        node = runs.after(node, (i,), goal)
+        while node.active:
+            node = runs.after(node, (), goal)
+    resumed = () if runs.is_even else tuple((number, begin, 0) for number, begin in node.waits)
+    starts = tuple(start for _, start in sorted(node.starts))
+    return Attaining(runs.count - int(missed), starts, resumed=resumed)
 
-        latest = [-math.inf] * runs.count
-        for i, span in spans.items():
-            latest[i] = runs.arrivals[i] + span.early - runs.first_ns(i)
-        self._goal = Goal(lambda *_: 0, latest, left_out=1, due=due)
 
-    def best(self, attained: int, most: int, should_stop: Callable[[], bool]) -> Attaining | None:
-        """Return a run in which more attain than known, None without one or beyond the limit.
+def _work(runs: Runs, latest: Sequence[float]) -> int:
+    """Count the runs, in which a request begins in any round in time or never, and their steps.
 
-        It is the best one, unless the search was stopped; none is above ``most``.
-        """
-        count = self._runs.count
-        if self._work() > _MOST_WORK:
-            return None
-        node, missed, _ = self._runs.best(self._goal, count - attained, should_stop, count - most)
-        return None if node is None else self._completed(node, count - int(missed))
-
-    def _work(self) -> int:
-        """Count the runs, in which a request begins in any round in time or never, and their steps.
-
-        A step takes longer with more active requests, and few runs are evaluated to their end.
-        """
-        runs = self._runs
-        total, length = sum(runs.outputs), runs.model.least_ns
-        slacks = (late - a for late, a in zip(self._goal.latest, runs.arrivals, strict=True))
-        most = total * length
-        steps = (int(min(slack, most)) // length + 2 for slack in slacks if slack >= 0)
-        return total**2 * prod(steps)
-
-    def _completed(self, node: Node, count: int) -> Attaining:
-        """Return a run with all others after it, one by one."""
-        runs = self._runs
-        late = {*range(runs.count)}.difference(i for i, _ in node.starts)
-        for i in sorted(late, key=runs.arrivals.__getitem__):
-            node = runs.after(node, (i,), self._goal)
-            while node.active:
-                node = runs.after(node, (), self._goal)
-        resumed = () if runs.is_even else tuple((number, begin, 0) for number, begin in node.waits)
-        return Attaining(count, tuple(start for _, start in sorted(node.starts)), resumed=resumed)
+    A step takes longer with more active requests, and few runs are evaluated to their end.
+    """
+    total, length = sum(runs.outputs), runs.model.least_ns
+    slacks = (late - arrival for late, arrival in zip(latest, runs.arrivals, strict=True))
+    longest = total * length
+    steps = (int(min(slack, longest)) // length + 2 for slack in slacks if slack >= 0)
+    return total**2 * prod(steps)

@@ -82,7 +82,7 @@ AXES = (
          "shares of a request sum to its weight; or w - 1 outputs are added, as no latency is less",
          _has("weight")),
     Axis("slo", "--slo", Effect.COUNTS,
-         "who attains pays for tokens or machine time until its tokens are due",
+         "attaining costs tokens or machine time until the tokens are due",
          lambda problem: problem.slo is not None),
 )  # fmt: skip
 """All axes.  A problem without any of them is that of the papers."""

@@ -9,17 +9,19 @@ edge of an integer.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
 from statistics import NormalDist
+from typing import Literal
 
 from kvopt.errors import InvalidInput, did_you_mean, shown, unknown_name
+from kvopt.files.reading import without_nulls
 from kvopt.problem.requests import Request
 
 Value = int | float | str
 
-MOST_REQUESTS = 10**7
+MAX_REQUESTS = 10**7
 """Limit of requests: a mistyped key should not fill the memory of the machine."""
 
 _TRIES = 10_000
@@ -39,7 +41,7 @@ class Parameter:
         Its default value; None if the family draws or computes it, as the help tells.
     kind
         ``int``, ``float`` or ``str``.
-    least, most
+    minimum, maximum
         Range of a number, inclusive.
     choices
         Values of a text.
@@ -48,26 +50,26 @@ class Parameter:
     name: str
     help: str
     default: Value | None = None
-    kind: type[int] | type[float] | type[str] = int
-    least: float = -math.inf
-    most: float = math.inf
+    kind: Literal["int", "float", "str"] = "int"
+    minimum: float = -math.inf
+    maximum: float = math.inf
     choices: Sequence[str] = ()
 
     def parsed(self, value: Value) -> Value:
         """Return a value of the right type and range, or raise."""
         try:
             # int(1.5) is 1 and int(True) is 1: the caller means neither.
-            if isinstance(value, bool) or (self.kind is int and isinstance(value, float)):
+            if isinstance(value, bool) or (self.kind == "int" and isinstance(value, float)):
                 raise TypeError
-            parsed = self.kind(value)
+            parsed: Value = {"int": int, "float": float, "str": str}[self.kind](value)
         except (TypeError, ValueError, OverflowError):
-            kind = {int: "an integer", float: "a number", str: "a text"}[self.kind]
+            kind = {"int": "an integer", "float": "a number", "str": "a text"}[self.kind]
             raise self._refused(f"must be {kind}", value) from None
         if isinstance(parsed, str):
             if self.choices and parsed not in self.choices:
                 raise unknown_name(value, self.choices, self.name)
-        elif not (self.least <= parsed <= self.most and math.isfinite(parsed)):
-            raise self._refused(f"must be in {self.least:g} .. {self.most:g}", value)
+        elif not (self.minimum <= parsed <= self.maximum and math.isfinite(parsed)):
+            raise self._refused(f"must be in {self.minimum:g} .. {self.maximum:g}", value)
         return parsed
 
     def _refused(self, reason: str, value: Value) -> InvalidInput:
@@ -144,8 +146,8 @@ class Draw:
 
     def arrivals(self, rate: float, rounds: range) -> list[int]:
         """Draw Poisson arrivals over some rounds."""
-        if rate * len(rounds) > MOST_REQUESTS:
-            reason = f"{rate:g} a round makes over {MOST_REQUESTS:,} requests"
+        if rate * len(rounds) > MAX_REQUESTS:
+            reason = f"{rate:g} a round makes over {MAX_REQUESTS:,} requests"
             raise InvalidInput(f"{reason} in {len(rounds):,} rounds", field="rate")
         return [t for t in rounds for _ in range(self.poisson(rate))]
 
@@ -194,20 +196,20 @@ class Family:
 
     def values(self, texts: Mapping[str, Value]) -> dict[str, Value]:
         """Return the keys that have a value, with given ones parsed."""
-        return values_of(self.name, self.parameters, texts)
+        by_name = {parameter.name: parameter for parameter in self.parameters}
+        for name in texts:
+            if name not in by_name:
+                listed = ", ".join(by_name) or "no keys"
+                reason = f"is not a key of {self.name}, which has {listed}"
+                raise InvalidInput(reason + did_you_mean(name, by_name), field=name)
+        return without_nulls(
+            {
+                name: parameter.parsed(texts[name]) if name in texts else parameter.default
+                for name, parameter in by_name.items()
+            }
+        )
 
 
-def values_of(
-    owner: str, parameters: Iterable[Parameter], texts: Mapping[str, Value]
-) -> dict[str, Value]:
-    """Return the keys of a family or a game that have a value, with given ones parsed."""
-    by_name = {parameter.name: parameter for parameter in parameters}
-    for name in texts:
-        if name not in by_name:
-            reason = f"is not a key of {owner}, which has {', '.join(by_name) or 'no keys'}"
-            raise InvalidInput(reason + did_you_mean(name, by_name), field=name)
-    values = {
-        name: entry.parsed(texts[name]) if name in texts else entry.default
-        for name, entry in by_name.items()
-    }
-    return {name: value for name, value in values.items() if value is not None}
+def clipped(value: float, maximum: int, minimum: int = 1) -> int:
+    """Clip to minimum .. maximum, then round down."""
+    return math.floor(min(max(value, float(minimum)), float(maximum)))

@@ -10,14 +10,11 @@ import numpy as np
 
 from kvopt.bounds.windows import start_windows
 from kvopt.errors import TooLarge
-from kvopt.formulations.arrays import time_indexed_arrays, to_highs
-from kvopt.formulations.highs import interrupt_of, set_options
-from kvopt.formulations.layout import nonzeros
+from kvopt.formulations.highs import interruptible, set_options
+from kvopt.formulations.time_indexed import nonzeros, time_indexed_arrays, to_highs
 from kvopt.formulations.windows import Windows, largest_latency
 from kvopt.incumbent.incumbent import Search
-from kvopt.incumbent.interrupts import run_in_thread
 from kvopt.kernels.dependencies import load_highspy
-from kvopt.problem.instance import Instance
 
 _LARGEST_LATENCY, _LARGEST_MEMORY = 2**40, 2**20
 """Limits for programs in floats: tolerances of 10^-6 and more must not hide a round or a token."""
@@ -28,9 +25,7 @@ _BYTES = 250
 def run(search: Search) -> None:
     """Work on a search with HiGHS until it has a proof or must stop."""
     with search.timing("build"):
-        windows = start_windows(search.instance, search.objective)
-        refuse_large_numbers(search.instance, windows)
-        search.budget.refuse(_BYTES * nonzeros(search.instance, windows))
+        windows = windows_for_floats(search, _BYTES)
         model = time_indexed_arrays(search.instance, windows)
         highs = to_highs(model)
     if search.budget.over():
@@ -58,11 +53,11 @@ def run(search: Search) -> None:
         else:
             search.fault("HiGHS offered a solution that is not integral")
 
-    ask = interrupt_of(highs)
+    run_highs = interruptible(highs, search)
     highs.cbMipImprovingSolution += lambda event: offer(event.data_out.mip_solution)
     highs.cbMipLogging += lambda event: offer_bound(search, event.data_out.mip_dual_bound, "HiGHS")
     with search.timing("solve"):
-        ended = run_in_thread(search, highs.run, cancel=ask)
+        ended = run_highs()
     if ended:
         _conclude(highs, search, offer)
     else:
@@ -90,12 +85,20 @@ def _conclude(highs: Any, search: Search, offer: Callable[[Any], None]) -> None:
             search.fault(f"HiGHS claimed an optimum of {claimed} and did not show it")
 
 
-def refuse_large_numbers(instance: Instance, windows: Windows) -> None:
-    """Raise `TooLarge` if tolerances of a solver in floats may hide a token or a round."""
+def windows_for_floats(search: Search, coefficient_bytes: int) -> Windows:
+    """Return start windows, or raise `TooLarge`.
+
+    So it is if tolerances of a solver in floats may hide a token or a round, or if memory does not
+    suffice for the coefficients of the program.
+    """
+    instance = search.instance
+    windows = start_windows(instance, search.objective)
     if instance.memory > _LARGEST_MEMORY:
         raise TooLarge("a memory above 2^20 tokens is too large for a program in floats")
     if largest_latency(instance, windows) > _LARGEST_LATENCY:
         raise TooLarge("latencies above 2^40 are too large for a program in floats")
+    search.budget.refuse(coefficient_bytes * nonzeros(instance, windows))
+    return windows
 
 
 def offer_bound(search: Search, bound: float, solver: str) -> None:

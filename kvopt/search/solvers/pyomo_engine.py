@@ -15,13 +15,11 @@ import threading
 from collections.abc import Callable
 from typing import IO, Any
 
-from kvopt.bounds.windows import start_windows
-from kvopt.formulations.layout import nonzeros
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.interrupts import run_in_thread
 from kvopt.kernels.dependencies import DEFAULT_SOLVER, require_solver
 from kvopt.problem.instance_files import instance_to_json
-from kvopt.search.solvers.highs import offer_bound, refuse_large_numbers
+from kvopt.search.solvers.highs_engine import offer_bound, windows_for_floats
 from kvopt.timetable.schedule import Schedule
 
 _BYTES = 600
@@ -31,9 +29,7 @@ _BYTES = 600
 def run(search: Search, *, solver: str = DEFAULT_SOLVER) -> None:
     """Let a child process with a solver of Pyomo work on a search, and receive its findings."""
     require_solver(solver)
-    windows = start_windows(search.instance, search.objective)
-    refuse_large_numbers(search.instance, windows)
-    search.budget.refuse(_BYTES * nonzeros(search.instance, windows))
+    windows = windows_for_floats(search, _BYTES)
     task = {
         "instance": instance_to_json(search.instance),
         "windows": [[window[0], window[-1]] for window in windows],

@@ -1,4 +1,4 @@
-"""Exhaustive search for the best starts of a few requests on one worker, in rounds, below a target.
+"""The optimum of a few requests on one worker, in rounds, by exhaustive search in microseconds.
 
 At each round every waiting request starts or waits, in a fixed order, and a branch ends if its
 bound reaches the target.  Tiny cases take microseconds.
@@ -15,18 +15,18 @@ from typing import Any
 
 import numpy as np
 
-from kvopt.errors import Stopped
+from kvopt.errors import InvalidInput, Stopped, TooLarge
 from kvopt.incumbent.proofs import token_prices
 from kvopt.kernels.compiled import compiled
 from kvopt.kernels.copying import order_of
-from kvopt.problem.instance import Instance
+from kvopt.problem.instance import Instance, refuse_blocks, refuse_extras, refuse_fleet
+from kvopt.problem.problem import Source, as_problem
 from kvopt.problem.requests import Request
+from kvopt.search.exact.paused_layers import search_layers
 
-_STEPS = 100_000
-"""Steps between two checks of the stop flag."""
-_MOST_TURNS = 60
-"""So many times these steps with pauses take a second or so; then labels are merged instead."""
-_TIME, _NEXT, _DEPTH, _SUM, _TARGET, _IS_FOUND, _LAST = range(7)
+MAX_REQUESTS = 12
+"""Limit of the requests; beyond, a search takes more than milliseconds."""
+_TIME, _NEXT, _DEPTH, _SUM, _TARGET, _HAS_SCHEDULE, _LAST = range(7)
 """Entries of the state: the next round and request, the number of starts, the sum of the known
 completions, its limit, whether a schedule below the limit exists, and a time by which all requests
 complete without idle rounds."""
@@ -36,6 +36,58 @@ one, 0 for none; and without the tokens of all starts so far their remaining tok
 before these, and the volumes.  One array is passed, since each one passed costs time."""
 
 
+def tiny_optimum(
+    problem: Source,
+    *,
+    below: int | None = None,
+    should_stop: Callable[[], bool] = lambda: False,
+) -> int | None:
+    """Return the least total latency of up to twelve requests in rounds on one machine.
+
+    It tries all schedules, and stores no proof: for one use `kvopt.certify`.
+
+    Parameters
+    ----------
+    problem
+        The problem, an instance, or a file of one; with a scope of pauses requests may pause.
+    below
+        Return None if no schedule has less than this total latency, which is quicker to see.
+    should_stop
+        Asked now and then; when it returns true, `kvopt.Stopped` is raised.
+
+    Examples
+    --------
+    >>> from kvopt import Instance, Problem, Request, Scope, tiny_optimum
+    >>> instance = Instance(memory=10, requests=[Request(0, 0, 10), Request(6, 5, 1)])
+    >>> tiny_optimum(instance), tiny_optimum(instance, below=14)
+    (14, None)
+    >>> tiny_optimum(Problem(instance, scope=Scope.PAUSES))
+    12
+    """
+    settled = as_problem(problem)
+    instance, what = settled.instance, "tiny_optimum"
+    refuse_extras(instance, what)
+    refuse_blocks(instance, what)
+    refuse_fleet(instance, what)
+    if settled.in_seconds or settled.slo is not None:
+        raise InvalidInput("counts total latency in rounds", field=what)
+    if len(instance) > MAX_REQUESTS:
+        raise TooLarge(f"{what} is for {MAX_REQUESTS} requests at most, got {len(instance)}")
+    requests = [(r.arrival, r.prompt, r.output) for r in instance]
+    cutoff = _one_by_one(requests) + 1 if below is None else below
+    best = best_below(instance.memory, requests, cutoff, should_stop, pauses=settled.has_pauses)
+    return None if best is None else best[0]
+
+
+def _one_by_one(requests: list[tuple[int, int, int]]) -> int:
+    """Return the total latency of serving one request after another."""
+    now = total = 0
+    for arrival, _, output in sorted(requests):
+        now = max(now, arrival) + output
+        total += now - arrival
+    return total
+
+
 def best_below(
     memory: int,
     requests: Sequence[tuple[int, int, int]],
@@ -43,10 +95,14 @@ def best_below(
     should_stop: Callable[[], bool] = lambda: False,
     *,
     pauses: bool = False,
+    steps: int = 100_000,
+    turns: int = 60,
 ) -> tuple[int, list[int]] | None:
     """Return the least total latency below a target and its starts, or None.
 
     Requests are arrival, prompt and output.  With ``pauses`` starts are those of the last tokens.
+    Between two calls of ``should_stop`` are so many steps; with pauses labels are merged instead
+    after so many turns of steps, by default a second or so.
 
     Raises
     ------
@@ -76,13 +132,13 @@ def best_below(
     stack = np.zeros((2, tokens if pauses else number), dtype=np.int64)
     held = np.zeros(2 * last, dtype=np.int64)
     for turn in count(1):  # the arrays have the whole state
-        if _search(memory, state, rows, stack, held, pauses, _STEPS):
+        if _search(memory, state, rows, stack, held, pauses, steps):
             break
         if should_stop():
             raise Stopped
-        if pauses and turn == _MOST_TURNS:
+        if pauses and turn == turns:
             return _by_layers(memory, requests, target, should_stop)
-    if not state[_IS_FOUND]:
+    if not state[_HAS_SCHEDULE]:
         return None
     starts = [start for _, start in sorted(zip(order, rows[_BEST].tolist(), strict=True))]
     return int(state[_TARGET]) - shift, starts
@@ -95,13 +151,9 @@ def _by_layers(
     should_stop: Callable[[], bool],
 ) -> tuple[int, list[int]] | None:
     """Return the result with pauses by `search_layers`."""
-    from kvopt.search.exact.paused_layers import search_layers
-
     instance = Instance(memory, [Request(*kind) for kind in requests])
-    searched = search_layers(instance, token_prices((), 1), target, should_stop)
-    if searched is None:
-        raise Stopped
-    if (best := searched.schedule) is None:
+    best = search_layers(instance, token_prices((), 1), target, should_stop).schedule
+    if best is None:
         return None
     return best.objective, [pairs[-1][1] - 1 for pairs in best.segments]
 
@@ -120,10 +172,10 @@ def _search(
     time, i, depth, completed, target = state[0], state[1], state[2], state[3], state[4]
     while True:
         if depth == len(order):  # below the target, else the bound would have ended this branch
-            rows[_BEST], target, state[_IS_FOUND] = rows[_START] - 1, completed, 1
+            rows[_BEST], target, state[_HAS_SCHEDULE] = rows[_START] - 1, completed, 1
         elif (pauses and i > 0) or (
             time < state[_LAST]
-            and completed + _least(memory, time, i, rows, by_volume, held, ends, pauses) < target
+            and completed + _further(memory, time, i, rows, by_volume, held, ends, pauses) < target
         ):
             while i < n:
                 is_there = left[i] > 0 and arrivals[i] <= time
@@ -194,7 +246,7 @@ def _has_room(memory: int, time: int, rows: Any, held: Any) -> bool:
 
 
 @compiled
-def _least(
+def _further(
     memory: int,
     time: int,
     first: int,

@@ -8,7 +8,7 @@ from typing import Any
 
 from kvopt.bounds.windows import start_windows
 from kvopt.errors import Stopped
-from kvopt.formulations.cpsat import LARGEST_PAIRS, pair_model
+from kvopt.formulations.cpsat import LARGEST_PAIRS, PairModel
 from kvopt.formulations.windows import largest_latency
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.interrupts import run_in_thread
@@ -40,7 +40,7 @@ def _work(search: Search) -> None:
         if largest_latency(search.instance, windows) > _LARGEST_LATENCY:
             search.note(f"{_NAME}: latencies above 2^45 are too large for its bounds, in floats")
             return
-        built = pair_model(search.instance, windows, should_stop=search.budget.over)
+        built = PairModel(search.instance, windows, should_stop=search.budget.over)
         if search.schedule is not None:
             built.hint(search.schedule)
         is_valid = not built.model.validate()
