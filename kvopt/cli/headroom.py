@@ -114,7 +114,7 @@ def headroom_command(
     from kvopt.fleets.analysis import headroom
     from kvopt.fleets.gains import ATTAIN
 
-    common.LevelOptions(server.slo, server.attain)
+    common.LevelOptions(server.slo, server.attain)  # refuses a share without a level
     refuse("LOG", "must be a file: its format is recognised first", is_standard_input(file))
     out = Path(f"{file.name.partition('.')[0]}.headroom") if out is None else out
     try_folder(out)
