@@ -51,13 +51,13 @@ class ProblemOptions(common.MemoryOptions):
         )
         return self.file or self.run or Path()
 
-    def read(self, clock: Clock) -> tuple[Instance, list[PolicyRun], RecordedRun | None]:
-        """Return the instance, and a recorded run if given: on a clock, and as it is.
+    def read(self, clock: Clock) -> tuple[Instance, PolicyRun | None, RecordedRun | None]:
+        """Return the instance, and a recorded run if there is one: on a clock, and as it is.
 
         In seconds the run may hold more tokens than memory has.
         """
         if self.run is None:
-            return self.read_from(self.source), [], None
+            return self.read_from(self.source), None, None
         common.refuse_own_sizes(self)
         recorded = read_run(self.source)
         schedule = recorded.schedule if clock.is_even else recorded.with_chunks
@@ -66,11 +66,11 @@ class ProblemOptions(common.MemoryOptions):
             schedule = replace(schedule, instance=in_blocks)
         replayed = PolicyRun.of(schedule, recorded.policy)
         if clock.is_even:
-            return replayed.instance, [replayed], recorded
+            return replayed.instance, replayed, recorded
         with blamed_on(self.run):
             missing = "is missing: seconds need to know in which rounds prompts were processed, "
             refuse("chunks", f"{missing}and know no cached ones", recorded.chunks is None)
-            return replayed.instance, [timed(replayed, clock)], recorded
+            return replayed.instance, timed(replayed, clock), recorded
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,18 +106,18 @@ def certify_command(
     refuse("--schedule", no_seconds, timing.seconds and judged.schedule is not None)
     clock, source, began = timing.clock(), problem.source, time.monotonic()
     loading = spent_loading(limits.time_limit or 0.0)
-    instance, replayed, recorded = problem.read(clock)
+    instance, run, recorded = problem.read(clock)
     reading = time.monotonic() - began
     timing.check(source, instance, slo)
     common.say_idle_router(judged.router, instance, source)
-    beyond = [run for run in replayed if not clock.is_even and run.violations()]
+    fits = run is None or clock.is_even or not run.violations()
     # The scope of a run that does not fit into memory suits what was measured.
-    needed = least_scope(run.scope for run in beyond) if beyond else None
+    needed = None if fits or run is None else least_scope([run.scope])
     with common.undisturbed():  # a signal between search and file must not lose the answer
         with common.searching(source, clock=clock) as observer:
             certified = certify(
                 as_problem(instance, clock=clock, scope=needed),
-                [*(run for run in replayed if run not in beyond), *names],
+                [*([] if run is None or not fits else [run]), *names],
                 judged.schedule,
                 router=judged.router,
                 scope=scope,
@@ -127,8 +127,8 @@ def certify_command(
                 observer=observer,
                 **vars(limits),
             )
-        if recorded is not None:
-            certified = _with_record(certified, replayed[0], recorded, fits=not beyond)
+        if run is not None and recorded is not None:
+            certified = _with_record(certified, run, recorded, fits=fits)
         with written(output, write_certificate, certified, CHECKED):
             show(certified.to_json(), _lines(certified, judged.level))
     finish(certified.signal_number, common.NOTHING_FOUND * (certified.upper is None))

@@ -140,7 +140,8 @@ def plot_command(
     no_schedule = "goes without a recorded run, which is one"
     refuse("--schedule", no_schedule, recorded is not None and schedule is not None)
     options = ProblemOptions(**{**vars(problem), "file": None if recorded else file}, run=recorded)
-    instance, runs, _ = options.read(clock)
+    instance, run, _ = options.read(clock)
+    runs = [] if run is None else [run]
     with blamed_on(file):
         if wrong := [text for run in runs for text in run.violations()]:
             raise InvalidInput(f"on this clock: {wrong[0]}")
