@@ -34,16 +34,10 @@ _LENGTHS = {"h": 3600 * NANOSECONDS, "m": 60 * NANOSECONDS, "s": NANOSECONDS, "m
 
 @dataclass(frozen=True)
 class Target:
-    """A target for a fleet.
+    """A target for a fleet, in words for a sentence.
 
-    Parameters
-    ----------
-    limit
-        A total latency in units of the clock, or a number of misses.
-    words
-        Description for a sentence.
-    run
-        The run that has this value, if any: number of machines, and name.
+    ``limit`` is a total latency in units of the clock, or a number of misses.  ``run`` has this
+    value, if any does: its number of machines, and its name.
     """
 
     limit: int

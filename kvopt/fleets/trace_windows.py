@@ -63,18 +63,11 @@ class Trial(NamedTuple):
 
 @dataclass(frozen=True)
 class Windows:
-    """A problem with a service level, cut into windows of equal length.
+    """A problem with a service level, cut into windows of equal length, in units of the clock.
 
-    Parameters
-    ----------
-    problem
-        The problem; its number of workers is ignored.
-    length
-        Length of a window, in units of the clock.
-    attain
-        Share of the requests of each window that shall attain.
-    start_up
-        Time from the border at which a machine is switched on until it takes requests.
+    Its number of workers is ignored.  In each window the share ``attain`` of its requests shall
+    attain. A machine takes requests so long after the border at which it is switched on:
+    ``start_up``.
     """
 
     problem: Problem

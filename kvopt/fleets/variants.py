@@ -55,20 +55,11 @@ CLASSES = (
 
 @dataclass(frozen=True)
 class Variant:
-    """A simulated server: no proof.
+    """A simulated server, in words what it knows and changes: no proof.
 
-    Parameters
-    ----------
-    name
-        ``settings``, ``prompts``, or ``outputs`` with an error in percent.
-    words
-        What it knows and changes, in words.
-    run
-        Its run.
-    flags
-        Options of ``vllm serve``.
-    priority
-        What clients send as the priority of a request, empty for the order of arrival.
+    Names are ``settings``, ``prompts``, or ``outputs`` with an error in percent.  ``flags`` are
+    options of ``vllm serve``; clients send ``priority`` as that of a request, nothing for the
+    order of arrival.
     """
 
     name: str

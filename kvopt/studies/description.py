@@ -78,26 +78,12 @@ _TABLES: dict[str, type[Table]] = {"limits": _LimitsTable, "instances": Entry, "
 
 @dataclass(frozen=True, slots=True)
 class TaskLimits:
-    """Limits and kind of the work on one instance.
+    """Limits and kind of the work on one instance, with the scope of bounds and schedules.
 
-    Parameters
-    ----------
-    time_limit
-        Seconds for schedule and bound.
-    policy_time_limit
-        Seconds for each run of a policy.
-    threads, seed
-        Threads and seed of the solvers.
-    batch_time
-        How long a round lasts in a study in seconds, None in rounds.
-    certify
-        Whether the optimum is bounded; without it runs are simulated only.
-    slo
-        Service level of requests, as `kvopt.Slo` reads it; None for none.
-    attain
-        Share of the requests that shall attain it, ``99%`` say.
-    scope
-        The scope of bounds and schedules.
+    ``time_limit`` is for schedule and bound, ``policy_time_limit`` for each run of a policy, in
+    seconds. Without a ``batch_time`` the study is in rounds.  Unless ``certify``, runs are
+    simulated only, and the optimum is not bounded.  ``attain`` is the share of the requests that
+    shall attain ``slo``.
     """
 
     time_limit: float = 60.0

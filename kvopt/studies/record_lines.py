@@ -275,18 +275,9 @@ def digest(content: object) -> str:
 class Times:
     """Waiting of users of a run in seconds, and the use of the cache.
 
-    Parameters
-    ----------
-    latency, first_token
-        ``mean``, ``median`` and ``p99`` over completed requests.
-    completed
-        Number of completed requests.
-    tokens_per_second
-        Output tokens of completed requests over the time to the last completion.
-    ended
-        End of the last round.
-    mean_memory
-        Tokens held, on average over that time.
+    ``latency`` and ``first_token`` have ``mean``, ``median`` and ``p99`` over completed requests. 
+    Output tokens of these are counted over the time to the last completion; tokens held, on
+    average up to the end of the last round.
     """
 
     latency: Mapping[str, float | None]

@@ -28,22 +28,11 @@ Ends = tuple[float, Number | None, Number | None]
 
 
 class Bar(NamedTuple):
-    """An interval with a name and a note.
+    """An interval with a name and a note above it; an end is None if unknown.
 
-    Parameters
-    ----------
-    name, note
-        Words above it.
-    lower, upper
-        Its ends; None is unknown.
-    mark
-        Position of a line across it; by default the lower end.
-    far
-        End of a thin line; infinity is the end of the axis.
-    is_range
-        Whether it is hatched: one value in the interval is meant, and unknown.
-    colour
-        Its colour; by default that of an interval.
+    A line is drawn across it at ``mark``, by default at the lower end, and a thin one up to
+    ``far``, where infinity is the end of the axis.  A range is hatched: one value in it is meant,
+    and unknown.
     """
 
     name: str

@@ -48,22 +48,11 @@ class Work(NamedTuple):
 
 @dataclass(frozen=True)
 class Timeline:
-    """A schedule or a run on any clock.
+    """A schedule or a run on any clock, in ``rounds`` or in ``seconds``.
 
-    Parameters
-    ----------
-    instance
-        The requests.
-    work
-        Intervals of work, in order for each request.
-    arrivals
-        Arrivals of requests.
-    measured
-        If tokens do not rise in even rounds, workers and the tokens that they held in intervals.
-    label, remark
-        The scheduler, empty if unknown, and a remark on its run.
-    unit
-        ``rounds`` or ``seconds``.
+    ``work`` is in order for each request.  If tokens do not rise in even rounds, ``measured`` has
+    workers and the tokens that they held in intervals.  ``label`` is the scheduler, empty if
+    unknown, and ``remark`` is on its run.
     """
 
     instance: Instance
