@@ -275,7 +275,7 @@ def digest(content: object) -> str:
 class Times:
     """Waiting of users of a run in seconds, and the use of the cache.
 
-    ``latency`` and ``first_token`` have ``mean``, ``median`` and ``p99`` over completed requests. 
+    ``latency`` and ``first_token`` have ``mean``, ``median`` and ``p99`` over completed requests.
     Output tokens of these are counted over the time to the last completion; tokens held, on
     average up to the end of the last round.
     """
