@@ -21,7 +21,7 @@ import typer
 from kvopt import policy
 from kvopt.cli import INTERRUPTED as INTERRUPTED
 from kvopt.cli.printing import LiveProgress, say, warn
-from kvopt.errors import InvalidInput
+from kvopt.errors import refuse as refuse
 from kvopt.files.reading import blamed_on as blamed_on
 from kvopt.files.reading import is_standard_input, name_of
 from kvopt.incumbent.in_time import InTime
@@ -270,12 +270,6 @@ class LimitOptions:
     )
     params: Params
     seed: Seed
-
-
-def refuse(option: str, reason: str, condition: bool) -> None:
-    """Raise the error that names an option, on a condition."""
-    if condition:
-        raise InvalidInput(reason, field=option)
 
 
 def refuse_own_sizes(options: Any) -> None:

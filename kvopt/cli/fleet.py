@@ -136,11 +136,10 @@ def _parsed(text: str) -> list[int]:
             raise InvalidInput(f"must be 1..12 or 2,4,8, got {shown(text)}", field="--counts")
         first = int(match[1])
         last = first if match[2] is None else int(match[2])
-        if not 1 <= first <= last <= MAX_WORKERS:
-            reason = f"must rise from 1 at least to {MAX_WORKERS:,} at most, got {shown(text)}"
-            raise InvalidInput(reason, field="--counts")
-        if len(counts) + last - first >= _MAX_COUNTS:
-            raise InvalidInput(f"has more than {_MAX_COUNTS:,} numbers", field="--counts")
+        reason = f"must rise from 1 at least to {MAX_WORKERS:,} at most, got {shown(text)}"
+        refuse("--counts", reason, not 1 <= first <= last <= MAX_WORKERS)
+        is_long = len(counts) + last - first >= _MAX_COUNTS
+        refuse("--counts", f"has more than {_MAX_COUNTS:,} numbers", is_long)
         counts.update(range(first, last + 1))
     return sorted(counts)
 

@@ -30,7 +30,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from kvopt.errors import InvalidInput, KvoptError, one_line
+from kvopt.errors import InvalidInput, KvoptError, one_line, refuse
 from kvopt.files.atomic import TEMPORARY, own_descriptor, refuse_unwritable
 from kvopt.incumbent.result import Progress
 from kvopt.kernels import compiler
@@ -111,15 +111,14 @@ def set_up(verbose: bool, quiet: bool, log: Path | None, as_json: bool = False) 
     """
     _shown.as_json = as_json
     for is_wanted, level in ((verbose, logging.DEBUG), (quiet, logging.ERROR)):
-        if is_wanted and _shown.level not in (logging.INFO, level):
-            raise InvalidInput("goes without --verbose", field="--quiet")
         if is_wanted:
+            is_other = _shown.level not in (logging.INFO, level)
+            refuse("--quiet", "goes without --verbose", is_other)
             _shown.setLevel(level)
             _LOGGER.setLevel(min(level, _LOGGER.level))
     if log is None:
         return
-    if str(log) == "-":
-        raise InvalidInput("must be a file", field="--log -")
+    refuse("--log -", "must be a file", str(log) == "-")
     try:
         handler = _InFile(log, encoding="utf-8")
     except (OSError, ValueError) as error:

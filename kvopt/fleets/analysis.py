@@ -9,10 +9,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypedDict, Unpack
 
-from kvopt import Instance, InvalidInput, PolicyRun, Progress, certify, run, write_certificate
+from kvopt import Instance, PolicyRun, Progress, certify, run, write_certificate
 from kvopt import policy as policy_from
 from kvopt.certificates.judging import limit_note
-from kvopt.errors import Stopped
+from kvopt.errors import Stopped, refuse
 from kvopt.fleets.evaluating import Observer, fleet_sizes
 from kvopt.fleets.gains import ATTAIN, Headroom
 from kvopt.fleets.loads import Loads
@@ -118,10 +118,8 @@ def headroom(
     ('memory', '0.407 s')
     """
     problem = as_problem(instance, clock=clock, slo=slo)
-    if not problem.in_seconds:
-        raise InvalidInput("must be seconds, or a clock of them", field="clock")
-    if not len(problem.instance):
-        raise InvalidInput("has no requests", field="requests")
+    refuse("clock", "must be seconds, or a clock of them", not problem.in_seconds)
+    refuse("requests", "has no requests", not len(problem.instance))
     needed = policy_from(scheduler).scope(rounds=False)
     if recorded is not None:
         needed = needed.joined(recorded.scope)
@@ -173,9 +171,8 @@ class _Steps:
             return
         misses = Misses(self.problem)
         minimum, reason = misses.minimum()
-        if minimum > misses.target(self.result.attain).limit:
-            reason = f"cannot be met by any number of machines: {reason}"
-            raise InvalidInput(reason, field="--attain")
+        reason = f"cannot be met by any number of machines: {reason}"
+        refuse("--attain", reason, minimum > misses.target(self.result.attain).limit)
         if self.fleet_folder is not None:
             read_folder(self.fleet_folder, self.problem)
 

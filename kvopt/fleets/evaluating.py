@@ -20,7 +20,7 @@ from kvopt import (
     run,
 )
 from kvopt import policy as policy_from
-from kvopt.errors import Stopped
+from kvopt.errors import Stopped, refuse
 from kvopt.fleets.sizes import FleetSizes, bands_of, better, keep, read_folder
 from kvopt.fleets.targets import Latency, Measure, Misses, Target
 from kvopt.incumbent.interrupts import signals_remembered
@@ -170,8 +170,7 @@ def fleet_sizes(
     [(2, 1, 2), (3, 0, 1), (4, 0, 0)]
     """
     problem = as_problem(instance, clock=clock, slo=slo, scope=scope)
-    if not len(problem.instance):
-        raise InvalidInput("has no requests", field="requests")
+    refuse("requests", "has no requests", not len(problem.instance))
     _refuse_mixed_aims(target, attain, problem.slo)
     aim, field = (target, "--target") if attain is None else (attain, "--attain")
     time_limit = effort.get("time_limit", TIME_LIMIT)
@@ -194,9 +193,8 @@ def fleet_sizes(
         try:
             goal = work.matched(match) if match else measure.target(str(aim))
             minimum, reason = measure.minimum()
-            if minimum > goal.limit:
-                reason = f"cannot be met by any number of machines: {reason}"
-                raise InvalidInput(reason, field=field)
+            reason = f"cannot be met by any number of machines: {reason}"
+            refuse(field, reason, minimum > goal.limit)
             if counts is None:
                 chosen = work.numbers(goal.limit, match.workers if match else None)
             work.certify(chosen | matched, directory)
@@ -232,12 +230,12 @@ def _refuse_mixed_aims(
     target: str | FleetMatch | None, attain: str | int | None, slo: Slo | None
 ) -> None:
     """Raise an error unless there is one aim, and a service level to attain."""
-    if (target is None) == (attain is None):
-        raise InvalidInput("give --match, --target or --attain, one of them", field="options")
-    if (attain is not None) > (slo is not None):
-        raise InvalidInput("needs a service level: --slo ttft=2s,tpot=50ms", field="--attain")
-    if isinstance(target, str) and slo is not None:
-        raise InvalidInput("a mean has no --slo: --attain 99% has", field="--target")
+    exclusive = "give --match, --target or --attain, one of them"
+    refuse("options", exclusive, (target is None) == (attain is None))
+    no_level = "needs a service level: --slo ttft=2s,tpot=50ms"
+    refuse("--attain", no_level, attain is not None and slo is None)
+    no_share = "a mean has no --slo: --attain 99% has"
+    refuse("--target", no_share, isinstance(target, str) and slo is not None)
 
 
 def _pairs(

@@ -11,7 +11,7 @@ from typing import Unpack
 
 from kvopt import Certificate, InvalidInput, read_certificate, write_certificate
 from kvopt.bounds.machine_time import machine_time_bound
-from kvopt.errors import Stopped, TooLarge
+from kvopt.errors import Stopped, TooLarge, refuse
 from kvopt.files.atomic import write_atomically
 from kvopt.files.reading import parse_json, read_text
 from kvopt.fleets.evaluating import TIME_LIMIT, Effort, Observer, covering, gpus_on
@@ -94,17 +94,14 @@ def fleet_over_time(
     [(2, 1, 2), (1, 1, 1)]
     """
     problem = as_problem(instance, clock=clock, slo=slo, scope=scope)
-    if not len(problem.instance):
-        raise InvalidInput("has no requests", field="requests")
-    if problem.slo is None:
-        raise InvalidInput("needs a service level: --slo ttft=2s,tpot=50ms", field="--every")
-    if not str(attain).endswith("%"):
-        reason = f"must be a share of each window, 99% say, got {attain}"
-        raise InvalidInput(reason, field="--attain")
+    refuse("requests", "has no requests", not len(problem.instance))
+    no_level = "needs a service level: --slo ttft=2s,tpot=50ms"
+    refuse("--every", no_level, problem.slo is None)
+    no_share = f"must be a share of each window, 99% say, got {attain}"
+    refuse("--attain", no_share, not str(attain).endswith("%"))
     for name in routers:
-        if not isinstance(router_from(name), ArrivalRouter):
-            reason = "goes with routers that send requests on arrival, such as least-requests"
-            raise InvalidInput(f"{reason}, not with {name}", field="--every")
+        reason = "goes with routers that send requests on arrival, such as least-requests, not with"
+        refuse("--every", f"{reason} {name}", not isinstance(router_from(name), ArrivalRouter))
     pairs = [(way, name) for name in policies or SCHEDULERS for way in routers or ROUTERS]
     problem = covering(problem, (name for _, name in pairs))
     length = length_of(every, problem, "--every")

@@ -16,7 +16,7 @@ from kvopt.bounds.relaxations import relaxed_by, volume_chain
 from kvopt.bounds.seconds import seconds_bound
 from kvopt.bounds.slo import least_times, slo_ceiling, spans_of
 from kvopt.bounds.volume import volume_bound
-from kvopt.errors import InvalidInput, shown
+from kvopt.errors import InvalidInput, refuse, shown
 from kvopt.incumbent.in_time import attained_in
 from kvopt.kernels.budget import Budget
 from kvopt.problem.batch_time import MILLISECOND, NANOSECONDS
@@ -145,9 +145,8 @@ class Latency(_OfProblem):
         number, unit = _parsed(text)
         mean = number * unit_length(unit, self.problem, _FIELD, "mean=5s, mean=800ms")
         total = int(mean * self._count)
-        if mean <= 0 or total > LARGEST_INTEGER:
-            reason = f"must be more than 0, and less than 2^53 in all, got {text}"
-            raise InvalidInput(reason, field=_FIELD)
+        reason = f"must be more than 0, and less than 2^53 in all, got {text}"
+        refuse(_FIELD, reason, mean <= 0 or total > LARGEST_INTEGER)
         number_text = text.partition("=")[2].removesuffix(unit)
         return Target(total, f"a mean latency of {number_text} {unit or 'rounds'}")
 
@@ -300,8 +299,7 @@ def unit_length(unit: str, problem: Problem, field: str, example: str) -> Fracti
     clock, round_ms = problem.clock, problem.instance.round_ms
     if clock.is_even and not unit:
         return 1
-    if not unit:
-        raise InvalidInput(f"needs a unit with --seconds: {example}", field=field)
+    refuse(field, f"needs a unit with --seconds: {example}", not unit)
     if not clock.is_even:
         return _LENGTHS[unit]
     if round_ms is None:

@@ -15,7 +15,7 @@ from itertools import accumulate
 from typing import NamedTuple
 
 from kvopt.bounds.slo import least_times, spans_of
-from kvopt.errors import InvalidInput, shown
+from kvopt.errors import InvalidInput, refuse, shown
 from kvopt.fleets.targets import planned_machines, service_rate, unit_length
 from kvopt.problem.problem import Problem, as_problem
 from kvopt.problem.requests import Request
@@ -76,11 +76,9 @@ class Windows:
     start_up: int = 0
 
     def __post_init__(self) -> None:
-        if self.length < 1:
-            raise InvalidInput("must be at least one round or nanosecond", field="--every")
-        if len(self) > MAX_WINDOWS:
-            reason = f"makes {len(self):,} windows, at most {MAX_WINDOWS:,} are allowed"
-            raise InvalidInput(reason, field="--every")
+        refuse("--every", "must be at least one round or nanosecond", self.length < 1)
+        reason = f"makes {len(self):,} windows, at most {MAX_WINDOWS:,} are allowed"
+        refuse("--every", reason, len(self) > MAX_WINDOWS)
 
     def __len__(self) -> int:
         """Return the number of windows."""

@@ -18,7 +18,7 @@ from msgspec.structs import asdict
 
 from kvopt import BatchTime, Scope
 from kvopt import policy as policy_from
-from kvopt.errors import InvalidInput, did_you_mean, placed, unknown_name
+from kvopt.errors import InvalidInput, did_you_mean, placed, refuse, unknown_name
 from kvopt.files.reading import read_text
 from kvopt.kernels.modules import import_modules, located
 from kvopt.problem.clocks import ROUNDS, Clock, Seconds
@@ -222,26 +222,21 @@ def _study(top: Description, file: Path | None, checked: bool, data: Path | None
         scope = Scope.parse(top.scope)
     kind = TaskLimits(batch_time=_model_of(top, folder), certify=top.certify, scope=scope)
     axes = _once(top.predictions, "predictions") or ("",), _once(top.router, "router") or ("",)
-    if data is not None and not top.data:
-        reason = "is missing: nothing stands for traces in tables [[data]]"
-        raise InvalidInput(reason, field="data")
+    no_data = "is missing: nothing stands for traces in tables [[data]]"
+    refuse("data", no_data, data is not None and not top.data)
     entries: list[Entry] = []
     key, tables = ("instances", top.instances) if data is None else ("data", top.data)
     for place, table in enumerate(tables):
         field = "policies" if table.policies is None else f"{key}[{place}].policies"
         labels = _once(top.policies if table.policies is None else table.policies, field)
-        if not labels:
-            reason = "is missing: a study needs policies"
-            raise InvalidInput(reason, field=f"{key}[{place}].policies")
+        refuse(f"{key}[{place}].policies", "is missing: a study needs policies", not labels)
         with _at(field):
             policies = tuple(_labels(labels, *axes, kind))
         expanded = [*table.expanded(f"{key}[{place}]", data or folder, policies)]
         for entry in expanded if checked else ():
             entry.check(f"{key}[{place}]", kind.clock)
         entries += expanded
-    if not entries:
-        reason = "is missing: a study needs tables [[instances]]"
-        raise InvalidInput(reason, field="instances")
+    refuse("instances", "is missing: a study needs tables [[instances]]", not entries)
     limits = tuple(dict.fromkeys(_limits(top.limits, kind)))
     return Study(name, top.title or name, tuple(entries), limits, modules)
 
@@ -249,8 +244,7 @@ def _study(top: Description, file: Path | None, checked: bool, data: Path | None
 def _once(names: Sequence[str], field: str) -> Sequence[str]:
     """Return names; refuse one that is given twice."""
     for name in names:
-        if names.count(name) > 1:
-            raise InvalidInput(f"has {name!r} twice", field=field)
+        refuse(field, f"has {name!r} twice", names.count(name) > 1)
     return names
 
 
@@ -260,8 +254,7 @@ def _model_of(top: Description, folder: Path) -> BatchTime | None:
         raise unknown_name(top.clock, _CLOCKS, "clock")
     source = top.batch_time
     if top.clock == _CLOCKS[0]:
-        if source is not None:
-            raise InvalidInput('goes with clock = "seconds"', field="batch_time")
+        refuse("batch_time", 'goes with clock = "seconds"', source is not None)
         return None
     with _at("batch_time"):
         if isinstance(source, dict):
@@ -296,11 +289,10 @@ def _limits(table: _LimitsTable, kind: TaskLimits) -> Iterator[TaskLimits]:
     of_policies = listed(table.policy_time_limit or times)
     if len(of_policies) == 1:
         of_policies *= len(times)
-    if len(of_policies) != len(times):
-        reason = "must be a number, or one for each time limit"
-        raise InvalidInput(reason, field="limits.policy_time_limit")
-    if table.slo is not None and not kind.certify:
-        raise InvalidInput("goes with certify = true", field="limits.slo")
+    differ = "must be a number, or one for each time limit"
+    refuse("limits.policy_time_limit", differ, len(of_policies) != len(times))
+    uncertified = table.slo is not None and not kind.certify
+    refuse("limits.slo", "goes with certify = true", uncertified)
     if table.attain is not None:
         if table.slo is None or not table.attain.endswith("%"):
             raise InvalidInput("must be a share, 99% say, of limits.slo", field="limits.attain")

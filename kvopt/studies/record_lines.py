@@ -20,7 +20,7 @@ import numpy as np
 from msgspec import ValidationError, convert
 
 from kvopt import PolicyRun, Scope
-from kvopt.errors import InvalidInput
+from kvopt.errors import InvalidInput, refuse
 from kvopt.files.reading import check_fields, parse_json
 from kvopt.problem.batch_time import NANOSECONDS
 from kvopt.problem.slo import allowed_misses
@@ -184,8 +184,8 @@ class Record:
     def from_json(cls, value: Any) -> Self:
         """Build a record from a parsed line; refuse one with other than its original content."""
         content = dict(check_fields(value, "record", ("digest",), value, SCHEMA))
-        if content.pop("digest") != digest(content):
-            raise InvalidInput("does not fit the rest of the line", field="digest")
+        is_other = content.pop("digest") != digest(content)
+        refuse("digest", "does not fit the rest of the line", is_other)
         try:
             record = convert(content, cls)  # fields that follow from others are passed over
         except ValidationError as error:
@@ -288,8 +288,8 @@ class Times:
     mean_memory: float | None
 
     def __post_init__(self) -> None:
-        if not {"mean", "median", "p99"} <= self.latency.keys() & self.first_token.keys():
-            raise InvalidInput("must have mean, median and p99", field="latency, first_token")
+        is_missing = not {"mean", "median", "p99"} <= self.latency.keys() & self.first_token.keys()
+        refuse("latency, first_token", "must have mean, median and p99", is_missing)
 
     @classmethod
     def of(cls, run: PolicyRun) -> Self:

@@ -14,7 +14,7 @@ from typing import Annotated, Any, Self
 from msgspec import Meta, Struct, structs
 
 from kvopt import Instance, generate, read_instance
-from kvopt.errors import InvalidInput, placed
+from kvopt.errors import InvalidInput, placed, refuse
 from kvopt.problem.batch_time import NANOSECONDS
 from kvopt.problem.clocks import Clock, arrivals_ns
 from kvopt.problem.requests import LARGEST_INTEGER, Request, checked_integer, checked_number
@@ -101,13 +101,12 @@ class Entry(Table, frozen=True):
     def expanded(self, place: str, folder: Path, policies: tuple[str, ...]) -> Iterator[Self]:
         """Yield an entry for each combination of the lists, with absolute paths."""
         kinds = [kind for kind in _KINDS if getattr(self, kind) is not None]
-        if len(kinds) != 1:
-            raise InvalidInput(f"needs one of {', '.join(_KINDS)}", field=f"{place}.{_KINDS[0]}")
-        if (self.requests is not None) != (self.kind == "inline"):
-            raise InvalidInput("are the requests of an inline instance", field=f"{place}.requests")
+        refuse(f"{place}.{_KINDS[0]}", f"needs one of {', '.join(_KINDS)}", len(kinds) != 1)
+        is_wrong = (self.requests is not None) != (self.kind == "inline")
+        refuse(f"{place}.requests", "are the requests of an inline instance", is_wrong)
         lists = {key: listed(value) for key, value in self.parameters.items()}
-        if [] in lists.values():
-            raise InvalidInput("must not hold an empty list", field=f"{place}.parameters")
+        is_empty = [] in lists.values()
+        refuse(f"{place}.parameters", "must not hold an empty list", is_empty)
         fixed: dict[str, Any] = {"policies": policies}
         if self.kind != "family":
             fixed |= {"seed": None, "draws": 1}
@@ -153,10 +152,9 @@ class Entry(Table, frozen=True):
 
         Requests that do not fit are refused later, after requests that are too large are excluded.
         """
-        if self.kind in _FILES and self.n is not None:
-            raise InvalidInput("a file has its own requests", field="n")
-        if self.kind == "file" and self.parameters:
-            raise InvalidInput("a file has its own requests", field="parameters")
+        has_requests = "a file has its own requests"
+        refuse("n", has_requests, self.kind in _FILES and self.n is not None)
+        refuse("parameters", has_requests, self.kind == "file" and bool(self.parameters))
         is_csv = self.name.lower().endswith(".csv")
         if self.kind == "file" and (size is None or not is_csv):
             return read_instance(self.name)  # the study may change its cache; CSV has none
@@ -168,11 +166,10 @@ class Entry(Table, frozen=True):
         if self.kind == "inline":
             return Instance(memory, [Request(*row) for row in self.requests or ()], self.name)
         for key in self.parameters:
-            if key not in TRACE_KEYS:
-                reason = f"is not a key of a trace, which has {', '.join(TRACE_KEYS)}"
-                raise InvalidInput(reason, field=key)
-        if "format" not in self.parameters:
-            raise InvalidInput("is missing: parameters = { format = ... }", field="format")
+            reason = f"is not a key of a trace, which has {', '.join(TRACE_KEYS)}"
+            refuse(key, reason, key not in TRACE_KEYS)
+        missing = "is missing: parameters = { format = ... }"
+        refuse("format", missing, "format" not in self.parameters)
         return import_trace(self.name, memory=memory, **self.parameters)
 
     def described(self, instance: Instance) -> StudiedInstance:
@@ -255,8 +252,8 @@ def at_rate(instance: Instance, requests: list[Request], rate: float) -> list[Re
     would otherwise be rounded to whole rounds.
     """
     checked_number(rate, "rate", positive=True)
-    if not any(request.arrival or request.arrival_seconds for request in instance):
-        raise InvalidInput("all requests arrive at once: there is no rate to scale", field="rate")
+    at_once = not any(request.arrival or request.arrival_seconds for request in instance)
+    refuse("rate", "all requests arrive at once: there is no rate to scale", at_once)
     share = Fraction(str(rate))  # the number as written: 0.1, not its nearest float
     is_timed = instance.round_ms is not None or any(r.arrival_seconds is not None for r in instance)
     times = dict(zip(instance, arrivals_ns(instance), strict=True)) if is_timed else {}
@@ -268,8 +265,8 @@ def at_rate(instance: Instance, requests: list[Request], rate: float) -> list[Re
             if is_timed:
                 time = ceil(times[request] / share)
                 seconds = time / NANOSECONDS
-                if round(Fraction(seconds) * NANOSECONDS) != time:
-                    reason = "is too far from 0 to be scaled to the nanosecond: let the trace begin"
-                    raise InvalidInput(f"{reason} at 0", field="arrival_seconds")
+                far = "is too far from 0 to be scaled to the nanosecond: let the trace begin at 0"
+                is_far = round(Fraction(seconds) * NANOSECONDS) != time
+                refuse("arrival_seconds", far, is_far)
             scaled.append(replace(request, arrival=arrival, arrival_seconds=seconds))
     return scaled
