@@ -104,7 +104,9 @@ PARTS = {
         "kvopt.heuristics.seconds.searching.beams_in_seconds", nothing, in_seconds, "seconds"
     ),
     "sharing-beams": Part("kvopt.heuristics.trace_beams.search_traces", nothing, with_prefixes),
-    "shared-prices": Part("kvopt.bounds.shared_prices.offer_shared_prices", nothing, with_prefixes),
+    "shared-prices": Part(
+        "kvopt.bounds.shared_prices.shared_price_bounds", lambda *_: (), with_prefixes
+    ),
 }
 
 

@@ -29,7 +29,6 @@ from kvopt import BatchTime, Instance, Scope
 from kvopt.bounds.seconds import seconds_bound
 from kvopt.bounds.shared_rounds import shared_rounds_value
 from kvopt.bounds.shared_rounds_ascent import shared_rounds_bound
-from kvopt.problem.clocks import arrivals_ns
 
 SCOPES = ("runs", "pauses", "chunks", "pauses+chunks")
 PROOFS = 12
@@ -54,7 +53,7 @@ def bounds(
     instance: Instance, server: Server, model: BatchTime, scope: Scope, source: random.Random
 ) -> Iterator[tuple[str, int]]:
     """Yield bounds with their names."""
-    arrivals, has_prefixes = arrivals_ns(instance), "prefix" in instance.extras
+    has_prefixes = "prefix" in instance.extras
     yield "shares of the machine", seconds_bound(instance, model, scope=scope).value_ns
     best = shared_rounds_bound(instance, model, scope=scope)
     if best is not None:
@@ -63,7 +62,7 @@ def bounds(
         proof = random_proof(source, server, instance, chunks=True)
         if has_prefixes:
             proof = with_block_shares(source, instance, proof)
-        value = shared_rounds_value(instance, model, proof, arrivals, chunks=True)
+        value = shared_rounds_value(instance, model, proof, chunks=True)
         yield "any prices", value
 
 

@@ -42,10 +42,9 @@ from drawn_claims import (
 
 from kvopt.kernels.pipes import writing_output
 from kvopt.verify import verify_text
-from kvopt.verify.problem import hash_of, held_together, problem_of
-from kvopt.verify.proofs import missing
-from kvopt.verify.relaxations import relaxed
-from kvopt.verify.work import Invalid
+from kvopt.verify.certified_problem import hash_of, held_together, problem_of, relaxed
+from kvopt.verify.check_proofs import missing
+from kvopt.verify.step_budget import Invalid
 
 STEPS = 40
 """Changes of one proof, one after the other."""

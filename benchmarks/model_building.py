@@ -27,8 +27,8 @@ def sized(columns: int) -> tuple[Instance, Windows]:
 
 def build(kind: str, columns: int, answers: Queue[tuple[float, float]]) -> None:
     """Build once and report seconds, and megabytes above the imports."""
-    from kvopt.formulations.arrays import time_indexed_arrays, to_highs
     from kvopt.formulations.pyomo import time_indexed
+    from kvopt.formulations.time_indexed import time_indexed_arrays, to_highs
 
     instance, windows = sized(columns)
     before = peak()

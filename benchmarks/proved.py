@@ -39,9 +39,9 @@ import kvopt.verify as verifier
 from kvopt import Instance
 from kvopt.kernels.pipes import writing_output
 from kvopt.problem.instance_files import instance_to_json
-from kvopt.verify.problem import Problem, Request
-from kvopt.verify.proofs import value_of_proof
-from kvopt.verify.work import Invalid, Work
+from kvopt.verify.certified_problem import Problem, Request
+from kvopt.verify.check_proofs import value_of_proof
+from kvopt.verify.step_budget import Invalid, Work
 
 Content = dict[str, Any]
 PROGRAM = Path(__file__).parents[1] / "proofs" / "build" / "kvopt-proved"

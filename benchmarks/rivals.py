@@ -41,7 +41,7 @@ from pathlib import Path
 from rival_models import Offers, Problem
 
 from kvopt import Instance, Schedule, generate, read_instance, run
-from kvopt.bounds.windows import start_windows
+from kvopt.bounds.start_windows import start_windows
 from kvopt.kernels.pipes import writing_output
 
 RIVALS = {

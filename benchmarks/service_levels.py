@@ -20,7 +20,7 @@ from pathlib import Path
 from traces import superposed
 
 from kvopt import Instance, Scope, Seconds, Slo, certify, run
-from kvopt.bounds.slo import slo_ceiling
+from kvopt.bounds.slo_ceiling import slo_ceiling
 from kvopt.incumbent.in_time import attained_in
 from kvopt.kernels.budget import Budget
 from kvopt.problem.hardware.batch_time_files import batch_time

@@ -15,7 +15,7 @@ from typing import Any
 from msgspec.json import schema as schema_of_struct
 
 from kvopt.studies.description import Description
-from kvopt.verify.reading import CERTIFICATE, INSTANCE
+from kvopt.verify.certificate_shape import CERTIFICATE, INSTANCE
 
 FOLDER = Path(__file__).parent / "static" / "schemas"
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -102,7 +102,7 @@ RUN = {
 
 
 def schema(shape: Any, minima: Mapping[str, int], name: str = "") -> dict[str, Any]:
-    """Return the JSON Schema of a shape; ``kvopt.verify.reading`` tells what shapes are."""
+    """Return the JSON Schema of a shape of ``kvopt.verify.certificate_shape``."""
     if shape is None:
         return {"type": "null"}
     if isinstance(shape, type):

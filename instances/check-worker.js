@@ -7,7 +7,7 @@ import sys
 import zlib
 sys.path.insert(0, "/verify.pyz")
 from kvopt.verify import verify
-from kvopt.verify.reading import LARGEST_FILE
+from kvopt.verify.certificate_shape import LARGEST_FILE
 
 def unpack():
     with open("/certificate", "rb") as file:

@@ -28,7 +28,7 @@ from kvopt.problem.instance_files import instance_from_json
 from kvopt.studies import Record
 from kvopt.studies.record_lines import lines_of
 from kvopt.timetable.schedule_files import read_schedule
-from kvopt.verify.work import MOST_STATED
+from kvopt.verify.step_budget import MOST_STATED
 from kvopt.version import __version__
 
 _COARSE = (16, 32, 64)

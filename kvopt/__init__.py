@@ -38,7 +38,7 @@ def lazy_names(package: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
 
 _HOMES = {
     "certificates": "Certificate certify read_certificate write_certificate",
-    "certificates.ratios": "Ratio ratio_to_optimum",
+    "certificates.optimum_ratio": "Ratio ratio_to_optimum",
     "search.bounding": "bound bounds_by_workers",
     "search.many": "solve_many",
     "search.models": "BuiltModel build_model schedule_from",

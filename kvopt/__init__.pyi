@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from kvopt.certificates import Certificate, certify, read_certificate, write_certificate
-from kvopt.certificates.ratios import Ratio, ratio_to_optimum
+from kvopt.certificates.optimum_ratio import Ratio, ratio_to_optimum
 from kvopt.errors import (
     FalseClaim,
     InvalidInput,

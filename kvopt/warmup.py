@@ -28,9 +28,7 @@ from kvopt import (
     solve,
     tiny_optimum,
 )
-from kvopt.bounds.configurations.bound import rising_bounds, rising_large_bounds
 from kvopt.bounds.seconds import seconds_bound
-from kvopt.bounds.shared_prices import offer_shared_prices
 from kvopt.bounds.shared_rounds_ascent import shared_rounds_bound
 from kvopt.heuristics.fleets.fluid_orders import fluid_of, placed
 from kvopt.heuristics.fleets.placing import Tries
@@ -46,6 +44,7 @@ from kvopt.kernels.compiled import compile_here, functions_compiled, is_kept
 from kvopt.problem.clocks import Seconds
 from kvopt.search import plan
 from kvopt.search.exact.forward import Forward
+from kvopt.search.stages import bound_by_shared_prices, states_priced
 
 _PROCESSES = 2
 """Parts that are compiled at a time: numba compiles one function at a time in a process."""
@@ -117,14 +116,15 @@ def _configurations() -> None:
     """Bound as for many requests, without tables of all starts."""
     search = Search(generate("uniform", n=8, seed=1))
     offer_list_schedules(search)
-    next(rising_large_bounds(search, Budget()))
+    next(states_priced(search, Budget(), few_knots=True))
 
 
 def _completions() -> None:
-    """Search with completion bounds of the first prices, whose gap is wide."""
+    """Search with cost-to-go bounds of the first prices, whose gap is wide."""
     search = Search(_FEW)
     offer_list_schedules(search)
-    forward = Forward(search, *next(rising_bounds(search, Budget())))
+    ascent = next(states_priced(search, Budget()))
+    forward = Forward(search, ascent, ascent.evaluation)
     forward.complete(Budget())
     forward.search_with_beam(width=4, horizon=5)
     forward.raises(1000, look_ahead=True)
@@ -134,7 +134,7 @@ def _sharing() -> None:
     """Bound by prices of shared blocks, and improve a schedule that shares them."""
     search = Search(_SHARED, _NARROW)
     search.offer(one_after_another(search.instance), "one after another")
-    offer_shared_prices(search, Budget(1.0))
+    bound_by_shared_prices(search, Budget(1.0))
     search_traces(search, Budget())
     search_reinsertions(search, Budget(), most_passes=1)
 

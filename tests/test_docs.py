@@ -27,7 +27,7 @@ import kvopt
 from kvopt.bounds.relaxations import RELAXATIONS
 from kvopt.cli import main
 from kvopt.cli.app import MESSAGES, app
-from kvopt.verify.problem import hash_of
+from kvopt.verify.certified_problem import hash_of
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"

@@ -22,7 +22,7 @@ LIGHT = (
     "kvopt.timetable.schedule_files",
     "kvopt.incumbent.result",
     "kvopt.incumbent.incumbent",
-    "kvopt.bounds.windows",
+    "kvopt.bounds.start_windows",
     "kvopt.bounds.volume",
     "kvopt.verify",
 )

@@ -18,9 +18,9 @@ from library_pages import rows_of, with_table
 from kvopt import Schedule, import_trace, read_certificate, read_instance, run
 from kvopt.problem.instance_files import instance_text, instance_to_json
 from kvopt.verify import verify
-from kvopt.verify.problem import problem_of
-from kvopt.verify.runs import checked_run
-from kvopt.verify.work import Work
+from kvopt.verify.certified_problem import problem_of
+from kvopt.verify.check_runs import checked_run
+from kvopt.verify.step_budget import Work
 
 HERE = Path(__file__).parent.parent / "instances"
 KNOWN: dict[str, dict[str, Any]] = json.loads((HERE / "best-known.json").read_text())

@@ -10,7 +10,6 @@ Requests are sorted by arrival here, and prompts are counted as work by all line
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,105 +25,287 @@ _EARLIEST, _LONGEST = 4, 3
 """A window begins this part of the time alone after the arrival, and ends after so many of it."""
 
 
-class Line(NamedTuple):
-    """The requests by arrival, and what the loops need of them.
+class Queue(NamedTuple):
+    """Requests by arrival, with their windows on a grid; methods take those of the instance.
 
     Parameters
     ----------
-    arrivals, alone, prompts
-        Times in nanoseconds, and works of prompts.
+    arrivals, alone, prompts, works
+        Times in nanoseconds, works of prompts, and sums of these up to and with each.
     begins, sizes
         First border of each window, and how many there are.
+    borders
+        Work that has arrived at each border.
+    times, requests
+        Events: arrivals and borders of cells in order of time, arrivals first; and the request that
+        arrives, -1 at a border.
+    arrived, passed
+        Number of arrivals, and of borders, up to and with each event.
+    order, places
+        Positions of the requests in the instance, and the place of each position.
+    cell
+        Length of a cell.
     """
 
     arrivals: Numbers
     alone: Numbers
     prompts: Numbers
+    works: Numbers
     begins: Integers
     sizes: Integers
+    borders: Numbers
+    times: Numbers
+    requests: Integers
+    arrived: Integers
+    passed: Integers
+    order: Integers
+    places: Integers
+    cell: Any
 
-    def of(self, kind: Any) -> Line:
-        """Return them in one kind of numbers, as numbers of borders are integers in any case."""
-        arrivals, alone, prompts = (column.astype(kind) for column in self[:3])
-        return Line(arrivals, alone, prompts, self.begins, self.sizes)
+    @classmethod
+    def of(
+        cls, arrivals: Numbers, alone: Numbers, prompts: Numbers, cell: int, count: int
+    ) -> Queue:
+        """Return the queue of requests with these times alone and works of prompts."""
+        order = np.argsort(arrivals, kind="stable")
+        arrivals, alone, prompts = arrivals[order], alone[order], prompts[order]
+        works, borders = np.cumsum(prompts), np.arange(count) * cell
+        come = np.append(0, works)[np.searchsorted(arrivals, borders, side="right")]
+        begins, sizes = np.zeros((2, len(order)), dtype=np.int64)
+        for i, (arrival, time) in enumerate(zip(arrivals, alone, strict=True)):
+            begin = min(int((arrival + time // _EARLIEST) // cell) + 1, count)
+            end = max(begin, min(int((arrival + _LONGEST * time) // cell) + 1, count))
+            # A window ends before the first border at which no work can be left.
+            is_over = come[begin:end] - works[i] < borders[begin:end] - arrival - time
+            begins[i], sizes[i] = begin, is_over.argmax() if is_over.any() else end - begin
+        times = np.concatenate([arrivals, borders])
+        events = np.argsort(times, kind="stable")
+        requests = np.concatenate([np.arange(len(order)), np.full(count, -1)])[events]
+        arrived, passed = ((requests >= 0).cumsum(), (requests < 0).cumsum())
+        return cls(
+            arrivals,
+            alone,
+            prompts,
+            works,
+            begins,
+            sizes,
+            come,
+            times[events],
+            requests,
+            arrived,
+            passed,
+            order,
+            np.argsort(order),
+            cell,
+        )
+
+    def in_numbers(self, kind: Any) -> Queue:
+        """Return the queue in one kind of numbers; those of borders are integers in any case."""
+        names = ("arrivals", "alone", "prompts", "works", "borders", "times")
+        columns = {name: getattr(self, name).astype(kind) for name in names}
+        return self._replace(**columns, cell=float(self.cell) if kind is float else self.cell)
+
+    def _parts(self, count: int) -> Integers:
+        """Return the first border of each of so many parts of windows, and the one after them."""
+        places = np.arange(count + 1)[:, None] * self.sizes // count
+        borders: Integers = self.begins + places
+        return borders
+
+    def part_sizes(self, count: int) -> Integers:
+        """Return the number of borders in each of so many parts of windows."""
+        sizes: Integers = np.diff(self._parts(count), axis=0)[:, self.places]
+        return sizes
+
+    def exactly(self, shares: Numbers, prices: Numbers, waits: Numbers) -> tuple[int, Numbers]:
+        """Return what the backlog adds in integers, and what is left of shares, as of `charged`."""
+        masses = (self.part_sizes(len(prices)) * prices).sum(axis=0)
+        works = self.prompts[self.places]
+        assert (masses >= shares).all(), "prices of a window sum to its share"
+        assert (shares * FINE >= waits * works).all(), "waits are of a share"
+        kind = np.int64 if fits(self._largest(shares, masses, waits)) else object
+        shares, prices, waits = (column.astype(kind) for column in (shares, prices, waits))
+        value, left, _ = self.in_numbers(kind).charged(shares, prices, waits)
+        return value // FINE, left
+
+    def _largest(self, shares: Numbers, masses: Numbers, waits: Numbers) -> int:
+        """Return a limit of all numbers in the loops, of integers."""
+        if not len(shares):
+            return 0
+        highest = int(masses.max()) + int(shares.max())
+        ends = np.append(self.borders, self.works[-1])[self.begins + self.sizes]
+        come = int((ends - self.works + self.prompts).max())
+        windows = highest * (come + _LONGEST * int(self.alone.max()))
+        times = int(self.times[-1]) + 3 * int(self.works[-1])
+        sums = FINE * (2 * int(masses.sum()) + int(shares.sum()))
+        return max(windows, int(waits.max()) * times + sums)
+
+    def charged(
+        self,
+        shares: Numbers,
+        prices: Numbers,
+        waits: Numbers,
+        threads: int = 1,
+        *,
+        with_slope: bool = False,
+    ) -> tuple[Any, Numbers, Charged]:
+        """Return what the backlog adds to a bound, over the unit and `FINE`, and how.
+
+        The second number is what is left of each share for the works of tokens.
+
+        Parameters
+        ----------
+        shares
+            Shares of interference, over the unit.
+        prices
+            In each part of a window the price of the backlog at each border, over the unit.  Those
+            of a window sum to its share at least.
+        waits
+            What a request pays for a nanosecond of waiting, for each nanosecond of its prompt's
+            work, over the unit and `FINE`.
+        threads
+            Threads that share the requests.
+        with_slope
+            Whether `slopes` are wanted.
+        """
+        kind = shares.dtype
+        shares, prices, waits = (column[..., self.order] for column in (shares, prices, waits))
+        borders = self._parts(len(prices))
+        changes = np.zeros(len(self.borders) + 1, dtype=kind)
+        for begin, end, column in zip(borders[:-1], borders[1:], prices, strict=True):
+            np.add.at(changes, begin, column)
+            np.add.at(changes, end, -column)
+        growth, works, holds = (np.zeros(len(shares), dtype=kind) for _ in range(3))
+        growing = np.zeros_like(prices) if with_slope else np.zeros((0, 0), dtype=kind)
+        charged = Charged(growth, works, growing, holds, np.zeros(len(shares), dtype=np.int64))
+        search = quick(find_growth, kind)
+        map_ranges(
+            lambda first, last: search(first, last, self, shares, prices, charged),
+            len(shares),
+            threads,
+        )
+        fine, classes = shares * FINE, Classes.of(waits, self.prompts)
+        backlog = np.cumsum(changes[:-1]) * FINE
+        quick(find_holds, kind)(self, fine, waits, backlog, classes, charged)
+        value = FINE * exact(growth).sum() + (exact(self.prompts) * exact(holds)).sum()
+        left = (fine - waits * self.prompts) // FINE
+        return value, left[self.places], charged
+
+    def slopes(self, waits: Numbers, charged: Charged) -> tuple[Numbers, Numbers, Numbers]:
+        """Return how the sum of `charged` changes, in nanoseconds.
+
+        With the price at each border of a part of a window, with the share of interference, and
+        with the share of latency that pays for waiting.
+        """
+        starts, works, count = charged.starts, self.prompts, len(self.borders)
+        places = np.arange(len(works))
+        first, after = self.passed[self.requests >= 0], self.passed[starts]
+        come, times = self.arrived[starts], self.times[starts]
+        # The backlog at borders: all of a prompt until it starts, then what is left of it.
+        changes = np.zeros(count + 1)
+        np.add.at(changes, first, works)
+        np.add.at(changes, after, -works)
+        left = np.cumsum(changes[:-1])
+        place = after.copy()
+        while (inside := (place < count) & (place * self.cell < times + works)).any():
+            np.add.at(left, place[inside], (works + times - place * self.cell)[inside])
+            place[~inside] = count
+            place += 1
+        sums = np.append(0.0, np.cumsum(left))
+        borders = self._parts(len(charged.growing))
+        by_price = charged.growing - (sums[borders[1:]] - sums[borders[:-1]])
+        # Works that wait at each arrival, by their price of waiting.
+        levels, level = np.unique(waits[self.order], return_inverse=True)
+        waiting, cheaper = np.zeros((2, len(levels), len(works) + 1))
+        np.add.at(waiting, (level, places + 1), works)
+        np.add.at(waiting, (level, come), -works)
+        below = np.cumsum(np.cumsum(waiting[:, :-1], axis=1), axis=0)
+        np.add.at(cheaper, (level, places + 1), works)
+        cheaper = np.cumsum(np.cumsum(cheaper, axis=0) - cheaper, axis=1)
+        passed = cheaper[level, come] - cheaper[level, places + 1]
+        by_wait = times - self.arrivals - passed - below[level, places]
+        by_share = charged.works + below[-1]
+        return by_price[:, self.places], by_share[self.places], by_wait[self.places]
 
 
-def find_windows(
-    first: int,
-    last: int,
-    cell: Any,
-    count: int,
-    line: Line,
-) -> None:
-    """Find the borders of some windows: up to the first at which no work can be left."""
-    arrivals, alone, prompts, begins, sizes = line
-    for i in range(first, last):
-        begin = int((arrivals[i] + alone[i] // _EARLIEST) // cell) + 1
-        k, after, arrived = begin, i + 1, 0 * arrivals[i]
-        while k < count and k * cell <= arrivals[i] + _LONGEST * alone[i]:
-            while after < len(arrivals) and arrivals[after] <= k * cell:
-                arrived += prompts[after]
-                after += 1
-            if arrived < k * cell - arrivals[i] - alone[i]:
-                break
-            k += 1
-        begins[i], sizes[i] = min(begin, count), k - begin
-
-
-class Growth(NamedTuple):
-    """What windows add to latencies.
+class Classes(NamedTuple):
+    """Classes of requests with one price of waiting and one limit of the works of their prompts.
 
     Parameters
     ----------
-    values
-        The least of works that delay and of backlogs at their prices.
-    works
-        Works that then delay.
+    prices, limits
+        Prices of waiting, and limits: 2, 3 or 4 times a power of two.
+    pairs
+        The classes: a place in prices, times the number of limits, and a place in limits.
+    members
+        The class of each request.
     """
 
-    values: Numbers
+    prices: Numbers
+    limits: Numbers
+    pairs: Integers
+    members: Integers
+
+    @classmethod
+    def of(cls, waits: Numbers, prompts: Numbers) -> Classes:
+        """Return the classes of requests."""
+        powers = [2 ** max(int(work).bit_length() - 2, 0) for work in prompts]
+        rounded = [max(-int(-w // k), 1) * k for w, k in zip(prompts, powers, strict=True)]
+        prices, by_price = np.unique(waits, return_inverse=True)
+        limits, by_limit = np.unique(np.array(rounded, dtype=prompts.dtype), return_inverse=True)
+        pairs, members = np.unique(by_price * len(limits) + by_limit, return_inverse=True)
+        return cls(prices, limits, pairs, members)
+
+
+class Charged(NamedTuple):
+    """What the backlog adds to a bound, and how it comes about, of requests by arrival.
+
+    Parameters
+    ----------
+    growth, works
+        What the window of each request adds: the least of works that delay and of backlogs at
+        their prices; and the works that then delay.
+    growing
+        The backlogs that then remain in each part of a window, if they are wanted.
+    holds, starts
+        What waiting prompts cost, divided by their work, and the events at which they then start.
+    """
+
+    growth: Numbers
     works: Numbers
+    growing: Numbers
+    holds: Numbers
+    starts: Integers
 
 
 def find_growth(
-    first: int,
-    last: int,
-    cell: Any,
-    line: Line,
-    shares: Numbers,
-    prices: Numbers,
-    growth: Growth,
-    slopes: Numbers,
+    first: int, last: int, queue: Queue, shares: Numbers, prices: Numbers, charged: Charged
 ) -> None:
-    """Find what the windows of some requests add, and how it changes with prices if there is room.
+    """Find what the windows of a range of requests add, and the backlogs there if wanted.
 
     Let works s of prompts delay the request beyond the backlog at its arrival.  At time t the
     backlog is A(t) - max(s, t - a - E) at the least, where A(t) is the work that has arrived.  The
     price of s falls wherever it does not pass some A(t), so only these need be compared.
     """
-    arrivals, alone, prompts, begins, sizes = line
-    parts = len(prices)
-    longest = 1
+    parts, longest = len(prices), 1
     for i in range(first, last):
-        longest = max(longest, sizes[i])
-    come = np.zeros(longest + 1, dtype=arrivals.dtype)
+        longest = max(longest, queue.sizes[i])
+    come = np.zeros(longest + 1, dtype=shares.dtype)
     since, mass = np.zeros_like(come), np.zeros_like(come)
     by_come, by_since = np.zeros_like(come), np.zeros_like(come)
     for i in range(first, last):
-        size, after, arrived = sizes[i], i + 1, 0 * arrivals[i]
+        begin, size, end = queue.begins[i], queue.sizes[i], queue.arrivals[i] + queue.alone[i]
         # Sums over the borders before each one: prices, these times works, and times excess.
         for place in range(size):
-            time = (begins[i] + place) * cell
-            while after < len(arrivals) and arrivals[after] <= time:
-                arrived += prompts[after]
-                after += 1
-            come[place], since[place] = arrived, max(time - arrivals[i] - alone[i], 0 * time)
+            excess = (begin + place) * queue.cell - end
+            come[place] = queue.borders[begin + place] - queue.works[i]
+            since[place] = max(excess, 0 * excess)
             price = prices[((place + 1) * parts - 1) // size, i]
             mass[place + 1] = mass[place] + price
             by_come[place + 1] = by_come[place] + price * come[place]
             by_since[place + 1] = by_since[place] + price * since[place]
-        low, high, works = 0, 0, 0 * arrived
-        best, best_works = 0 * arrived, 0 * arrived
+        low, high, works = 0, 0, 0 * end
+        best, best_works = 0 * end, 0 * end
+        # Each number of works at a border, and none.
         for candidate in range(-1, size):
             if candidate >= 0:
                 if come[candidate] == works:
@@ -139,339 +320,65 @@ def find_growth(
             value -= works * (mass[late] - mass[low]) + by_since[size] - by_since[late]
             if candidate < 0 or value < best:
                 best, best_works = value, works
-        growth.values[i], growth.works[i] = best, best_works
-        if len(slopes):
+        charged.growth[i], charged.works[i] = best, best_works
+        if len(charged.growing):
             for place in range(size):
                 left = come[place] - max(best_works, since[place])
                 if left > 0:
-                    slopes[((place + 1) * parts - 1) // size, i] += left
-
-
-class Events(NamedTuple):
-    """Arrivals and borders of cells in order of time, arrivals first.
-
-    Parameters
-    ----------
-    times
-        Their times.
-    requests
-        The request that arrives, -1 at a border.
-    arrived, passed
-        Number of arrivals, and of borders, up to and with each event.
-    """
-
-    times: Numbers
-    requests: Integers
-    arrived: Integers
-    passed: Integers
-
-    @classmethod
-    def of(cls, arrivals: Numbers, cell: Any, count: int) -> Events:
-        """Return the events of requests that are sorted by arrival."""
-        borders = np.arange(count) * cell
-        times = np.concatenate([arrivals, borders.astype(arrivals.dtype)])
-        order = np.argsort(times, kind="stable")
-        requests = np.concatenate([np.arange(len(arrivals)), np.full(count, -1)])[order]
-        is_arrival = requests >= 0
-        return cls(times[order], requests, np.cumsum(is_arrival), np.cumsum(~is_arrival))
-
-
-class Holds(NamedTuple):
-    """What waiting prompts cost, divided by their work, and the events at which they then start."""
-
-    values: Numbers
-    events: Integers
+                    charged.growing[((place + 1) * parts - 1) // size, i] += left
 
 
 def find_holds(
-    cell: Any,
-    events: Events,
-    line: Line,
+    queue: Queue,
     shares: Numbers,
     waits: Numbers,
     backlog: Numbers,
     classes: Classes,
-    holds: Holds,
+    charged: Charged,
 ) -> None:
     """Find when prompts of each class start at the lowest cost.
 
     ``shares``, ``waits`` and ``backlog`` are over `FINE` times the unit of a proof.
     """
-    times, requests = events.times, events.requests
-    partly = np.zeros((len(classes.limits), len(times)), dtype=times.dtype)
-    for c in range(len(classes.limits)):
+    times, requests, limits, cell = queue.times, queue.requests, classes.limits, queue.cell
+    partly = np.zeros((len(limits), len(times)), dtype=times.dtype)
+    for c in range(len(limits)):
         # While a prompt is processed, its work is in the backlog in part.
         for e in range(len(times)):
-            k, limit = events.passed[e], classes.limits[c]
-            while k < len(backlog) and k * cell < times[e] + limit:
-                partly[c, e] += -(-backlog[k] // limit) * (limit - (k * cell - times[e]))
+            k = queue.passed[e]
+            while k < len(backlog) and k * cell < times[e] + limits[c]:
+                partly[c, e] += -(-backlog[k] // limits[c]) * (limits[c] - (k * cell - times[e]))
                 k += 1
     level, before = np.zeros_like(times), np.zeros_like(times)
-    for p in range(len(classes.prices)):
+    p = -1
+    for pair in range(len(classes.pairs)):
         # The price of a wait up to each event: longer for all, delayed by others, in the backlog.
-        price, total, now = classes.prices[p], 0 * cell, 0 * cell
-        for e in range(len(times)):
-            total, now = total + price * (times[e] - now), times[e]
-            change, i = 0 * total, requests[e]
-            if i < 0:
-                change -= backlog[events.passed[e] - 1]
-            else:
-                change += shares[i] - max(waits[i], price) * line.prompts[i]
-            total += change
-            level[e], before[e] = total, total - max(change, 0 * change)
-        for c in range(len(classes.limits)):
-            if not classes.has_members[p, c]:
-                continue
-            lowest, place = 0 * price, -1
-            for e in range(len(times) - 1, -1, -1):
-                i, value = requests[e], level[e] - partly[c, e]
-                if i >= 0 and classes.by_price[i] == p and classes.by_limit[i] == c:
-                    is_now = place < 0 or value <= lowest
-                    holds.values[i] = (value if is_now else lowest) - level[e]
-                    holds.events[i] = e if is_now else place
-                value = before[e] - partly[c, e]
-                if place < 0 or value <= lowest:
-                    lowest, place = value, e
+        if classes.pairs[pair] // len(limits) > p:
+            p = classes.pairs[pair] // len(limits)
+            price, total, now = classes.prices[p], 0 * cell, 0 * cell
+            for e in range(len(times)):
+                total, now = total + price * (times[e] - now), times[e]
+                change, i = 0 * total, requests[e]
+                if i < 0:
+                    change -= backlog[queue.passed[e] - 1]
+                else:
+                    change += shares[i] - max(waits[i], price) * queue.prompts[i]
+                total += change
+                level[e], before[e] = total, total - max(change, 0 * change)
+        # Prompts of the class start at the cheapest event from their arrival on.
+        c = classes.pairs[pair] - p * len(limits)
+        lowest, place = 0 * cell, -1
+        for e in range(len(times) - 1, -1, -1):
+            i, value = requests[e], level[e] - partly[c, e]
+            if i >= 0 and classes.members[i] == pair:
+                is_now = place < 0 or value <= lowest
+                charged.holds[i] = (value if is_now else lowest) - level[e]
+                charged.starts[i] = e if is_now else place
+            value = before[e] - partly[c, e]
+            if place < 0 or value <= lowest:
+                lowest, place = value, e
 
 
-class Classes(NamedTuple):
-    """Classes of requests with one price of waiting and one limit of the works of their prompts.
-
-    Parameters
-    ----------
-    prices, limits
-        Prices of waiting, and limits: 2, 3 or 4 times a power of two.
-    by_price, by_limit
-        The places of each request in them.
-    has_members
-        For each price and limit whether some request has both.
-    """
-
-    prices: Numbers
-    limits: Numbers
-    by_price: Integers
-    by_limit: Integers
-    has_members: Numbers
-
-    @classmethod
-    def of(cls, waits: Numbers, prompts: Numbers) -> Classes:
-        """Return the classes of requests."""
-        powers = [2 ** max(int(work).bit_length() - 2, 0) for work in prompts]
-        rounded = [
-            max(-int(-work // power), 1) * power
-            for work, power in zip(prompts, powers, strict=True)
-        ]
-        prices, by_price = np.unique(waits, return_inverse=True)
-        limits, by_limit = np.unique(np.array(rounded, dtype=prompts.dtype), return_inverse=True)
-        has_members = np.zeros((len(prices), len(limits)), dtype=bool)
-        has_members[by_price, by_limit] = True
-        return cls(prices, limits, by_price, by_limit, has_members)
-
-
-class Prices(NamedTuple):
-    """Prices of the backlog, as in a proof, in the order of `Queue`.
-
-    Parameters
-    ----------
-    backlog
-        In each part of a window the price at each border, over the unit.
-    waits
-        What a request pays for a nanosecond of waiting, for each nanosecond of its prompt's work,
-        over the unit and `FINE`.
-    """
-
-    backlog: Numbers
-    waits: Numbers
-
-
-class Charged(NamedTuple):
-    """What the backlog adds to a bound, over the unit and `FINE`, and how it comes about.
-
-    Parameters
-    ----------
-    value
-        The sum.
-    growth, holds
-        Its parts.
-    left
-        The shares of interference that decoding requests may delay, over the unit.
-    backlog
-        The price of the backlog at each border, over the unit.
-    """
-
-    value: Any
-    growth: Growth
-    holds: Holds
-    left: Numbers
-    backlog: Numbers
-
-
-@dataclass(frozen=True, eq=False)
-class Queue:
-    """Requests by arrival, with their windows on a grid.
-
-    Parameters
-    ----------
-    line
-        The requests.
-    order
-        Their positions in the instance.
-    events
-        Arrivals and borders.
-    cell, count
-        Length of a cell, and their number.
-    """
-
-    line: Line
-    order: Integers
-    events: Events
-    cell: Any
-    count: int
-
-    @classmethod
-    def of(
-        cls, arrivals: Numbers, alone: Numbers, prompts: Numbers, cell: Any, count: int
-    ) -> Queue:
-        """Return the queue of requests with these times alone and works of prompts."""
-        order = np.argsort(arrivals, kind="stable")
-        places = np.zeros((2, len(order)), dtype=np.int64)
-        line = Line(arrivals[order], alone[order], prompts[order], *places)
-        quick(find_windows, arrivals.dtype)(0, len(order), cell, count, line)
-        return cls(line, order, Events.of(line.arrivals, cell, count), cell, count)
-
-    def in_floats(self) -> Queue:
-        """Return the queue for an ascent."""
-        events = self.events._replace(times=self.events.times.astype(float))
-        return replace(self, line=self.line.of(float), events=events, cell=float(self.cell))
-
-    def parts(self, count: int) -> Integers:
-        """Return the first border of each of so many parts of windows, and the one after them."""
-        places = np.arange(count + 1)[:, None] * self.line.sizes // count
-        borders: Integers = self.line.begins + places
-        return borders
-
-    def masses(self, prices: Numbers) -> Numbers:
-        """Return the sum of the prices of each window."""
-        sums: Numbers = (np.diff(self.parts(len(prices)), axis=0) * prices).sum(axis=0)
-        return sums
-
-    def exactly(self, shares: Numbers, prices: Prices) -> Charged:
-        """Return what the backlog adds in integers, in 64 bits if they suffice."""
-        assert (self.masses(prices.backlog) >= shares).all(), "prices of a window sum to its share"
-        assert (shares * FINE >= prices.waits * self.line.prompts).all(), "waits are of a share"
-        kind = np.int64 if fits(self._largest(shares, prices)) else object
-        line = self.line.of(kind)
-        events = self.events._replace(times=self.events.times.astype(kind))
-        queue = replace(self, line=line, events=events)
-        return queue.charged(
-            shares.astype(kind), Prices(*(column.astype(kind) for column in prices))
-        )
-
-    def _largest(self, shares: Numbers, prices: Prices) -> int:
-        """Return a limit of all numbers in the loops, of integers."""
-        if not len(shares):
-            return 0
-        line, masses = self.line, self.masses(prices.backlog)
-        works = np.append(0, np.cumsum(line.prompts))
-        ends = (line.begins + line.sizes) * self.cell
-        come = int((works[np.searchsorted(line.arrivals, ends, side="right")] - works[:-1]).max())
-        windows = (int(masses.max()) + int(shares.max())) * (
-            come + _LONGEST * int(line.alone.max())
-        )
-        wait = int(prices.waits.max())
-        waits = wait * (int(self.events.times[-1]) + 3 * int(works[-1]))
-        return max(windows, waits + FINE * (2 * int(masses.sum()) + int(shares.sum())))
-
-    def charged(
-        self, shares: Numbers, prices: Prices, threads: int = 1, slopes: Numbers | None = None
-    ) -> Charged:
-        """Return what the backlog adds; ``shares`` are those of interference over the unit.
-
-        A window needs prices that sum to its share.
-        """
-        line, kind = self.line, shares.dtype
-        borders = self.parts(len(prices.backlog))
-        changes = np.zeros(self.count + 1, dtype=kind)
-        for begin, end, column in zip(borders[:-1], borders[1:], prices.backlog, strict=True):
-            np.add.at(changes, begin, column)
-            np.add.at(changes, end, -column)
-        backlog = np.cumsum(changes[:-1])
-        growth = Growth(np.zeros(len(shares), dtype=kind), np.zeros(len(shares), dtype=kind))
-        room = np.zeros((0, 0), dtype=kind) if slopes is None else slopes
-        search = quick(find_growth, kind)
-        map_ranges(
-            lambda first, last: search(
-                first, last, self.cell, line, shares, prices.backlog, growth, room
-            ),
-            len(shares),
-            threads,
-        )
-        holds = Holds(np.zeros_like(growth.values), np.zeros(len(shares), dtype=np.int64))
-        fine, waits = shares * FINE, prices.waits
-        classes = Classes.of(waits, line.prompts)
-        quick(find_holds, kind)(
-            self.cell, self.events, line, fine, waits, backlog * FINE, classes, holds
-        )
-        value = FINE * _exact(growth.values).sum()
-        value += (_exact(line.prompts) * _exact(holds.values)).sum()
-        left = (fine - waits * line.prompts) // FINE
-        return Charged(value, growth, holds, left, backlog)
-
-
-def _exact(numbers: Numbers) -> Numbers:
+def exact(numbers: Numbers) -> Numbers:
     """Return numbers whose products are exact if they are integers."""
     return numbers if numbers.dtype.kind == "f" else numbers.astype(object)
-
-
-class Slopes(NamedTuple):
-    """How what the backlog adds changes with prices, in nanoseconds.
-
-    Parameters
-    ----------
-    backlog
-        With the price at each border of a part of a window.
-    shares
-        With the share of interference.
-    waits
-        With the share of latency that pays for waiting.
-    """
-
-    backlog: Numbers
-    shares: Numbers
-    waits: Numbers
-
-
-def slopes_of(queue: Queue, prices: Prices, charged: Charged, growing: Numbers) -> Slopes:
-    """Return how the sum of `Queue.charged` changes; ``growing`` is what it filled in."""
-    line, events = queue.line, queue.events
-    count, works = len(line.arrivals), line.prompts
-    places = np.arange(count)
-    owners = np.flatnonzero(events.requests >= 0)
-    starts = charged.holds.events
-    first, after = events.passed[owners], events.passed[starts]
-    come = events.arrived[starts]
-    # The backlog at borders: all of a prompt until it starts, then what is left of it.
-    changes = np.zeros(queue.count + 1)
-    np.add.at(changes, first, works)
-    np.add.at(changes, after, -works)
-    left = np.cumsum(changes[:-1])
-    times, place = events.times[starts], after.copy()
-    while (inside := (place < queue.count) & (place * queue.cell < times + works)).any():
-        np.add.at(left, place[inside], (works + times - place * queue.cell)[inside])
-        place[~inside] = queue.count
-        place += 1
-    sums = np.append(0.0, np.cumsum(left))
-    borders = queue.parts(len(prices.backlog))
-    by_price = growing - (sums[borders[1:]] - sums[borders[:-1]])
-    # Works that wait at each arrival, by their price of waiting.
-    levels, level = np.unique(prices.waits, return_inverse=True)
-    waiting = np.zeros((len(levels), count + 1))
-    np.add.at(waiting, (level, places + 1), works)
-    np.add.at(waiting, (level, come), -works)
-    below = np.cumsum(np.cumsum(waiting[:, :-1], axis=1), axis=0)
-    cheaper = np.zeros((len(levels), count + 1))
-    np.add.at(cheaper, (level, places + 1), works)
-    cheaper = np.cumsum(np.cumsum(cheaper, axis=0) - cheaper, axis=0 + 1)
-    passed = cheaper[level, come] - cheaper[level, places + 1]
-    by_wait = times - line.arrivals - passed - below[level, places]
-    return Slopes(by_price, charged.growth.works + below[-1], by_wait)

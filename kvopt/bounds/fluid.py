@@ -28,25 +28,25 @@ _LARGEST = 2**52
 """Volume up to which a backlog is computed in floats, which hold its sums without rounding."""
 
 
-class Stretches(NamedTuple):
+class Intervals(NamedTuple):
     """Uninterrupted services of a fluid: begins, ends and served requests."""
 
     begins: Numbers
     ends: Numbers
-    who: Integers
+    requests: Integers
 
 
-def one_at_a_time(arrivals: Numbers, works: Numbers, keys: Numbers) -> Stretches:
-    """Return the intervals of service if the arrived request of least key is always served."""
+def one_at_a_time(arrivals: Numbers, works: Numbers, keys: Numbers) -> Intervals:
+    """Return the intervals of service if the arrived request of the lowest key is always served."""
     order, left = np.argsort(arrivals, kind="stable"), works.copy()
     begins, ends = np.empty((2, 2 * len(order)), dtype=works.dtype)
-    intervals = Stretches(begins, ends, np.empty(2 * len(order), dtype=np.int64))
+    intervals = Intervals(begins, ends, np.empty(2 * len(order), dtype=np.int64))
     quick = machine_code(_serve, or_python=True) if works.dtype != object else _serve
     count = quick(order, (arrivals, keys, left), intervals)
-    return Stretches(*(column[:count] for column in intervals))
+    return Intervals(*(column[:count] for column in intervals))
 
 
-def _serve(order: Integers, jobs: tuple[Numbers, Numbers, Numbers], intervals: Stretches) -> int:
+def _serve(order: Integers, jobs: tuple[Numbers, Numbers, Numbers], intervals: Intervals) -> int:
     """Fill in the intervals of service and return their number; large numbers stay in Python."""
     arrivals, keys, left = jobs
     waiting = [(keys[i], i) for i in order[:0]]
@@ -64,7 +64,7 @@ def _serve(order: Integers, jobs: tuple[Numbers, Numbers, Numbers], intervals: S
             left[i] -= until - clock
         else:
             heappop(waiting)
-        intervals.begins[count], intervals.ends[count], intervals.who[count] = clock, until, i
+        intervals.begins[count], intervals.ends[count], intervals.requests[count] = clock, until, i
         clock = until
         count += 1
     return count
@@ -80,7 +80,7 @@ def fluid_prices(instance: Instance, share: float = 1.0) -> Floats:
     memory = max(1, int(share * instance.total_memory))
     if instance.last_arrival or sum(request.volume for request in instance) > _LARGEST:
         volumes = np.array([r.volume for r in instance], dtype=float)
-        falling = _lines(volumes, _stretches(instance, memory), memory)
+        falling = _lines(volumes, _intervals(instance, memory), memory)
     else:
         falling = _backlog(instance, memory)
     return _prices(falling, np.arange(0.5, int(np.ceil(falling.ends[-1]))))
@@ -114,7 +114,7 @@ def _prices(falling: _Falling, times: Floats) -> Floats:
 
 
 def _backlog(instance: Instance, memory: int) -> _Falling:
-    """Return the results of `_stretches` and `_lines` for a backlog, one request after another.
+    """Return the results of `_intervals` and `_lines` for a backlog, one request after another.
 
     Everything is rounded in the same order, so that not one bit differs.
     """
@@ -131,32 +131,32 @@ def fluid_end(instance: Instance) -> int:
     memory = instance.total_memory
     if not instance.last_arrival:
         return -(-sum(request.volume for request in instance) // memory)
-    return int(-(-_stretches(instance, memory).ends[-1] // memory))
+    return int(-(-_intervals(instance, memory).ends[-1] // memory))
 
 
 def fluid_order(instance: Instance) -> list[int]:
     """Return requests in the order in which the fluid begins to serve them."""
-    return list(dict.fromkeys(_stretches(instance, instance.total_memory).who.tolist()))
+    return list(dict.fromkeys(_intervals(instance, instance.total_memory).requests.tolist()))
 
 
-def _lines(works: Floats, stretches: Stretches, rate: int = 1) -> _Falling:
+def _lines(works: Floats, intervals: Intervals, rate: int = 1) -> _Falling:
     """Return the price at the end of each interval of service, and its slope."""
-    begins, ends, who = stretches
-    slopes = 1.0 / works[who]
-    values = np.zeros(len(who))
+    begins, ends, requests = intervals
+    slopes = 1.0 / works[requests]
+    values = np.zeros(len(requests))
     completed: dict[int, tuple[int, float]] = {}  # completion, and the price there
     following, price = -1, 0.0  # begin of the interval after this one, and the price there
-    for number in range(len(who) - 1, -1, -1):
+    for number in range(len(requests) - 1, -1, -1):
         begin, end = begins[number], ends[number]
         level = price if following == end else 0.0
-        completion, level = completed.setdefault(who[number], (end, level))
+        completion, level = completed.setdefault(requests[number], (end, level))
         values[number] = level + (completion - end) / rate * slopes[number]
         following = begin
         price = values[number] + (end - begin) / rate * slopes[number]
     return _Falling(begins.astype(float) / rate, ends.astype(float) / rate, values, slopes)
 
 
-def _stretches(instance: Instance, memory: int) -> Stretches:
+def _intervals(instance: Instance, memory: int) -> Intervals:
     """Return the intervals of service; round t is the tokens ``(t - 1) M + 1 .. t M``."""
     volumes = np.array([request.volume for request in instance], dtype=object)
     arrivals = np.array([request.arrival * memory for request in instance], dtype=object)

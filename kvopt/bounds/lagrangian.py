@@ -6,14 +6,13 @@ that the cheapest starts hold, less M, are an ascent direction.  Steps follow Po
 towards a value a little above the best one, along a mixture of the last directions, each
 price scaled by its own size.  When that value is not met the aim is lowered.
 
-Floats only steer.  Prices are rounded to integers and evaluated in integers before an offer.
+Floats only steer.  Prices are rounded to integers and evaluated in integers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
-from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -22,11 +21,13 @@ from kvopt.bounds.fluid import fluid_end, fluid_prices
 from kvopt.bounds.kinds import Kinds
 from kvopt.bounds.prices import denominator_for, price_bound, rounded_prices
 from kvopt.errors import Stopped, TooLarge
-from kvopt.incumbent.incumbent import Search
+from kvopt.incumbent.limits import Limits
+from kvopt.incumbent.proofs import CheckedBound
 from kvopt.kernels.budget import Budget
 from kvopt.kernels.clock import wall_time
 from kvopt.problem.arrays import Floats
 from kvopt.problem.instance import Instance
+from kvopt.problem.problem import Problem
 
 if TYPE_CHECKING:
     from kvopt.bounds.scan import Scanner
@@ -63,7 +64,7 @@ class Pace(NamedTuple):
         Weight of the directions so far in the next one.
     lowered
         Factor on an aim that was missed.
-    end, least
+    end, lowest
         Share of the value, and value, below either of which an aim ends its stage.
     largest
         Lower limit of the largest price, from which scales are taken.
@@ -73,7 +74,7 @@ class Pace(NamedTuple):
     memory: float = 0.95
     lowered: float = 0.7
     end: float = 1e-6
-    least: float = 0.0
+    lowest: float = 0.0
     largest: float = 1.0
 
 
@@ -88,7 +89,7 @@ def first_prices(instance: Instance) -> Floats:
     return np.concatenate((fluid, np.zeros(len(fluid) // 8 + 1)))
 
 
-_PACE = Pace(least=0.01)
+_PACE = Pace(lowest=0.01)
 """Bounds are rounded up to integers, so a hundredth rarely counts."""
 
 
@@ -130,7 +131,7 @@ class Ascent:
     def step(self) -> bool:
         """Take one step, and lower the aim when it was missed for too long; False at the end."""
         pace, size = self._pace, max(abs(self.value), 1.0)
-        if self._aim <= max(pace.end * size, pace.least):
+        if self._aim <= max(pace.end * size, pace.lowest):
             if (stage := next(self._stages, None)) is None:
                 return False
             self._patience, aim = stage
@@ -150,10 +151,6 @@ class Ascent:
         if self._falling:
             self._at = np.sort(self._at)[::-1].copy()
         self._at_value, _, self._excess = self._evaluate(self._at)
-        self._judge()
-        return True
-
-    def _judge(self) -> None:
         progress = self._at_value > self.value + 0.05 * self._aim
         self._idle = 0 if progress else self._idle + 1
         self._gains += progress
@@ -166,73 +163,60 @@ class Ascent:
         if self._idle >= self._patience:
             self._aim *= self._pace.lowered
             self._from_the_best()
+        return True
 
 
-def offer_lagrangian_bound(
-    search: Search,
-    budget: Budget | None = None,
-    least_gain: float = 0.0,
-    *,
-    pauses: bool = False,
-) -> None:
-    """Offer the fluid prices, then better and better ones, until the search has to stop.
+def lagrangian_bounds(
+    problem: Problem, budget: Budget, limits: Limits, least_gain: float = 0.0
+) -> Iterator[CheckedBound]:
+    """Yield the bound of fluid prices, then better and better ones, while time is left.
 
-    The budget is by default that of the search; the least gain is that of `ascend`.  Where memory
-    has a block size, whole blocks are paid for.  With ``pauses`` what prices prove is of schedules
-    with pauses too.  On a backlog prices that fall are nearly as good as any, and are evaluated as
+    The least gain is that of `rising_prices`.  Where memory has a block size, whole blocks are paid
+    for.  With pauses prices that fall are nearly as good as any on a backlog, and are evaluated as
     quickly as without pauses.
     """
-    budget = budget or search.budget
-    if search.budget.over():
+    if budget.over():
         return
-    instance = search.instance.in_tokens()
-    rounds = refuse_long(search, instance)
-    kinds = Kinds.of(search.instance)
+    instance, pauses = problem.instance.in_tokens(), problem.has_pauses
+    rounds = priced_rounds(instance, budget, limits)
+    kinds = Kinds.of(problem.instance)
     costs = len(kinds) * rounds * (kinds.longest if pauses else 1)
     name = "lagrangian" if kinds.block == 1 else "lagrangian in blocks"
     if costs <= _FIRST_COSTS:
         fluid = fluid_prices(instance)
         proof = rounded_prices(fluid, denominator_for(kinds, fluid))
-        search.offer_checked(price_bound(search.instance, proof, pauses=pauses), name, proof)
+        yield CheckedBound(price_bound(problem.instance, proof, pauses=pauses), name, proof)
         if budget.left < _LOADING:
             return
-    from kvopt.bounds.paused_scan import PausedScanner  # it loads numba, and so does this one:
-    from kvopt.bounds.scan import Scanner
+    from kvopt.bounds.scan import Scanner  # it loads numba
 
     falling = pauses and costs > _FREE_COSTS and not instance.last_arrival
-    scanner = (PausedScanner if pauses else Scanner)(kinds, search.limits.threads, search.budget)
-
+    scanner = Scanner(kinds, limits.threads, budget, pauses=pauses)
     with suppress(Stopped):
         ascent = Ascent(scanner.at(instance.total_memory), first_prices(instance), falling=falling)
-        ascend(
-            ascent,
-            partial(offer_prices, search, search.instance, name, scanner),
-            budget,
-            least_gain,
-        )
+        for prices in rising_prices(ascent, budget, least_gain):
+            yield checked_prices(problem.instance, name, scanner, prices)
 
 
-def refuse_long(search: Search, instance: Instance) -> int:
+def priced_rounds(instance: Instance, budget: Budget, limits: Limits) -> int:
     """Return the rounds that need prices, if these are not too many."""
-    longest = search.limits.params.lagrangian_longest
+    longest = limits.params.lagrangian_longest
     if (rounds := fluid_end(instance)) > longest:
         raise TooLarge(f"schedules span {rounds:,} rounds; the limit is {longest:,}")
-    search.budget.refuse(_BYTES * rounds)
+    budget.refuse(_BYTES * rounds)
     return rounds
 
 
-def ascend(
-    ascent: Ascent, offer: Callable[[Floats], None], budget: Budget, least_gain: float = 0.0
-) -> None:
-    """Offer the first prices of an ascent, then better and better ones, while time is left.
+def rising_prices(ascent: Ascent, budget: Budget, least_gain: float = 0.0) -> Iterator[Floats]:
+    """Yield the first prices of an ascent, then better and better ones, while time is left.
 
     Whenever its time has doubled, the ascent must have gained that share of its value.
     """
     began = wall_time()
     look, value = _FIRST_LOOK, ascent.value
-    offer(ascent.prices)
-    offered, at = ascent.value, 0
-    spare = 2 * (wall_time() - began) + 0.05  # for one more offer, and to spare
+    yield ascent.prices
+    yielded, at = ascent.value, 0
+    spare = 2 * (wall_time() - began) + 0.05  # to evaluate once more, and to spare
     for count in range(MOST_STEPS):
         if budget.left < spare:
             break
@@ -242,16 +226,14 @@ def ascend(
                 break
         if not ascent.step():
             break
-        if count >= 2 * at + 16 and ascent.value > offered:
-            offer(ascent.prices)
-            offered, at = ascent.value, count
-    if ascent.value > offered:
-        offer(ascent.prices)
+        if count >= 2 * at + 16 and ascent.value > yielded:
+            yield ascent.prices
+            yielded, at = ascent.value, count
+    if ascent.value > yielded:
+        yield ascent.prices
 
 
-def offer_prices(
-    search: Search, instance: Instance, name: str, scanner: Scanner, values: Floats
-) -> None:
-    """Offer the bound of prices, rounded and evaluated in integers, of an equivalent instance."""
+def checked_prices(instance: Instance, name: str, scanner: Scanner, values: Floats) -> CheckedBound:
+    """Return the bound of prices, rounded and evaluated in integers, of an equivalent instance."""
     proof = scanner.rounded(values)
-    search.offer_checked(price_bound(instance, proof, scanner), name, proof)
+    return CheckedBound(price_bound(instance, proof, scanner), name, proof)

@@ -22,9 +22,9 @@ from collections.abc import Callable, Iterable
 
 import numpy as np
 
-from kvopt.bounds.columns import averaged_minimisers, lp_vertex
 from kvopt.bounds.fluid import fluid_end
 from kvopt.bounds.kinds import Kind, Kinds
+from kvopt.bounds.lp import averaged_minimisers, lp_vertex
 from kvopt.incumbent.incumbent import Search
 from kvopt.kernels.budget import Budget
 from kvopt.problem.arrays import Floats, Integers

@@ -10,10 +10,24 @@ is at most the total latency of any schedule, in which a weight w multiplies lat
 only costs more, so no horizon has to be trusted: k runs from a_i to that time, inclusive.
 
 Where memory is given out in blocks of B tokens, a request that holds h tokens takes and pays for
-``B ceil(h / B)`` of the ``B floor(M / B)`` tokens of all blocks.  That is never a lower bound at
-the same prices.  Requests that may pause have another minimum, see `kvopt.bounds.pauses`.  Slots
-(`kvopt.bounds.slots`) are paid for in the same way: their prices are steps in the number of tokens.
-Shares of prefixes (`kvopt.bounds.shared_prices`) are further tokens.
+``B ceil(h / B)`` of the ``B floor(M / B)`` tokens of all blocks.  At the same
+prices this bound is never lower.  Slots (`kvopt.bounds.slots`) are paid for in the same way: their
+prices are steps in the number of tokens.  Shares of prefixes (`kvopt.bounds.shared_prices`) are
+further tokens.
+
+*Pauses.*  Request i may then be active at any ``o_i`` times ``t_1 < t_2 < ...`` after its arrival,
+and costs
+
+    t_o - a_i + sum_{j=1..o_i} p_{t_j} (s_i + j).
+
+Let U be the least cost without a pause.  Nothing that completes after ``a_i + U`` is cheaper.
+Completions after ``max(a_i, T) + o_i``, with T the time of the last price, need no look either:
+tokens after T are free and may be produced in a row.  Where prices do not rise from
+``a_i + 1`` to the end of this window, U itself is the least cost: active times can be moved later
+until they are the last ones, and none of them gets dearer.  This needs only
+that the memory of a request never shrinks while it runs, which is true of whole blocks too.
+``docs/theory`` has the proofs.  Elsewhere a dynamic program over tokens and times finds the
+least cost.
 """
 
 from __future__ import annotations
@@ -63,9 +77,9 @@ def denominator_for(kinds: Kinds, values: Floats) -> int:
     )
 
 
-def finest_denominator(most: float) -> int:
+def finest_denominator(cost: float) -> int:
     """Return the finest power of two, at most 2^30, at which 64 bits hold a cost of so much."""
-    return 1 << int(min(max(math.log2(2.0**60 / most), 0.0), 30.0))
+    return 1 << int(min(max(math.log2(2.0**60 / cost), 0.0), 30.0))
 
 
 def price_bound(
@@ -102,10 +116,10 @@ def price_value(
         costs = exact_costs(kinds, tokens, proof.denominator, steps, pauses=pauses)
     else:
         costs = scanner.integer_costs(tokens, proof, steps)
-    least: int = sum(map(mul, kinds.counts.tolist(), costs.tolist()))
+    lowest: int = sum(map(mul, kinds.counts.tolist(), costs.tolist()))
     rent: int = instance.blocks * instance.block_size * sum(numerators)
     rent += sum(slot.capacity * sum(line.tolist()) for slot, line in zip(slots, lines, strict=True))
-    return least - instance.used_workers * rent * (proof.unit // proof.denominator)
+    return lowest - instance.used_workers * rent * (proof.unit // proof.denominator)
 
 
 def exact_costs(
@@ -122,9 +136,7 @@ def exact_costs(
         [least_cost(weights[weight], kind, stairs) for weight, kind in rows], dtype=tokens.dtype
     )
     if pauses:
-        from kvopt.bounds.pauses import lower_with_pauses
-
-        lower_with_pauses(costs, kinds, sums)
+        _lower_with_pauses(costs, kinds, sums)
     return costs
 
 
@@ -145,11 +157,11 @@ def fits_int64(kinds: Kinds, proof: PriceProof) -> bool:
     slots = [slot for slot in proof.resources if isinstance(slot, Slots)]
     for slot in slots:
         last = max(last, slot.times[-1])
-    most = _largest_cost(kinds, last, total, largest, proof.denominator)
+    largest_cost = _largest_cost(kinds, last, total, largest, proof.denominator)
     for slot in slots:  # a price between two times passes both by a rounded step in each round
         steepest = max(map(int.__sub__, slot.times[1:], slot.times))
-        most += slot.capacity * (max(slot.numerators) + steepest) * kinds.longest
-    return fits(most * (proof.unit // proof.denominator))
+        largest_cost += slot.capacity * (max(slot.numerators) + steepest) * kinds.longest
+    return fits(largest_cost * (proof.unit // proof.denominator))
 
 
 def _largest_cost(kinds: Kinds, last: int, total: Any, largest: Any, unit: Any) -> Any:
@@ -307,3 +319,38 @@ def start_costs(sums: Sums, kind: Kind) -> Numbers:
     costs += (prompt + final) * after(sums.paid, active) - after(sums.held, final)
     costs += sums.unit * (output - arrival - first)
     return costs
+
+
+def windows_with_pauses(kinds: Kinds, costs: Numbers, prices: Numbers, unit: int) -> Integers:
+    """Return the rounds after each arrival in which pauses may pay, 0 if they cannot.
+
+    Costs are those of runs.
+    """
+    last = len(prices)
+    rises = np.append(np.flatnonzero(prices[1:] > prices[:-1]) + 1, 2**62)
+    limits = (costs // (unit * kinds.weights.astype(costs.dtype))).astype(np.int64) + 1
+    spans = np.minimum(limits, last - kinds.arrivals + kinds.outputs)
+    following = rises[np.searchsorted(rises[:-1], kinds.arrivals + 1)]
+    pays = (kinds.arrivals < last) & (following < kinds.arrivals + spans)
+    return np.where(pays, spans, 0)
+
+
+def _lower_with_pauses(costs: Numbers, kinds: Kinds, sums: Sums) -> None:
+    """Lower costs of runs to those with pauses; exact, and nothing compiled."""
+    prices, unit = sums.prices[: sums.last], sums.unit
+    windows = windows_with_pauses(kinds, costs, prices, unit)
+    for i in np.flatnonzero(windows):
+        arrival, window, output = (int(x[i]) for x in (kinds.arrivals, windows, kinds.outputs))
+        spare = window - output
+        window_prices: Numbers = np.zeros(window, dtype=prices.dtype)
+        window_prices[: sums.last - arrival] = prices[arrival : arrival + window]
+        tokens = np.arange(kinds.prompts[i] + 1, kinds.prompts[i] + output + 1)
+        held = (-(-tokens // kinds.block) * kinds.block).astype(prices.dtype)
+        # The least price of the first tokens, each at most so many rounds later than it could be.
+        lowest = np.zeros(spare + 1, dtype=prices.dtype)
+        for j in range(min(output - 1, sums.last - arrival)):
+            lowest = np.minimum.accumulate(lowest + held[j] * window_prices[j : j + spare + 1])
+        waits = np.arange(output, window + 1, dtype=prices.dtype)
+        weight = int(kinds.weights[i])
+        lowest += held[-1] * window_prices[output - 1 :] + weight * unit * waits
+        costs[i] = min(costs[i], lowest.min())

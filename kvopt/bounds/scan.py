@@ -9,6 +9,9 @@ pay from so many tokens on (`Steps`), that is one more difference of sums for ea
 Ranges of starts that cannot contain the cheapest one are skipped by a bound (`_lines`) that is
 computed in floats and widened by more than their errors, so that costs in integers are exact.
 It is one of tokens, and whole blocks never cost less.
+
+Requests that may pause have a dynamic program over tokens and times, for the windows in which
+prices rise (`kvopt.bounds.prices`).
 """
 
 from __future__ import annotations
@@ -23,8 +26,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from kvopt.bounds.kinds import Kinds, begun_blocks
-from kvopt.bounds.prices import Steps, Sums, denominator_for, exact_costs, rounded_prices
-from kvopt.errors import Stopped
+from kvopt.bounds.prices import (
+    Steps,
+    Sums,
+    denominator_for,
+    exact_costs,
+    rounded_prices,
+    windows_with_pauses,
+)
+from kvopt.errors import Stopped, TooLarge
 from kvopt.incumbent.proofs import PriceProof
 from kvopt.kernels.budget import Budget
 from kvopt.kernels.compiled import compiled, steering
@@ -38,6 +48,8 @@ _ERROR = 1e-14
 """Error of differences of sums, as a share of the sums: dozens of roundings."""
 _SLICE = 4 * 10**8
 """Steps between two checks of the stop flag: half a second at most."""
+_LARGEST_TABLE = 2**30
+"""Bytes that the table of tokens and times with pauses may take, in each thread."""
 _FEW = 10**6
 """Steps up to which starting threads takes longer than the work."""
 
@@ -86,16 +98,13 @@ class _Stairs(NamedTuple):
         steps = steps._replace(prices=steps.prices.astype(kind, copy=False))
         prices = np.zeros((len(steps.thresholds), length))
         prices[:, : steps.prices.shape[1]] = steps.prices
-        return cls(steps.thresholds, steps.sums(length), np.array([*map(_lows, prices)]))
-
-
-def _lows(prices: Floats) -> Floats:
-    """Return the least price of each block of `_lines`, in the same order."""
-    rows = []
-    for level in range(_levels(len(prices))):
-        least = np.minimum.reduceat(prices, range(0, len(prices), 1 << _SMALL + level))
-        rows.append(np.minimum(least, np.append(least[1:], np.inf)))
-    return np.concatenate(rows)
+        lows = []
+        for level in range(_levels(length)):  # in the order of `_lines`
+            begins = range(0, length, 1 << _SMALL + level)
+            lowest = np.minimum.reduceat(prices, begins, axis=1)
+            after = np.pad(lowest[:, 1:], ((0, 0), (0, 1)), constant_values=np.inf)
+            lows.append(np.minimum(lowest, after))
+        return cls(steps.thresholds, steps.sums(length), np.concatenate(lows, axis=1))
 
 
 def _levels(times: int) -> int:
@@ -116,12 +125,12 @@ def _fill(prices: Floats, paid: Floats, half: int, lines: Floats) -> None:
         size = end - begin
         error = _ERROR * paid[end]
         mean = (paid[end] - paid[begin]) / size - slope * (size + 1) / 2 - error
-        low, least, most = prices[begin] - slope, 0.0, error
+        low, lowest, highest = prices[begin] - slope, 0.0, error
         for i in range(1, size + 1):
             low = min(low, prices[begin + i - 1] - slope * i)
             at = paid[begin + i] - paid[begin] - i * (mean + slope * (i + 1) / 2)
-            least, most = min(least, at), max(most, at)
-        lines[cell] = slope, low, mean, most - least + error
+            lowest, highest = min(lowest, at), max(highest, at)
+        lines[cell] = slope, low, mean, highest - lowest + error
 
 
 def _lines(prices: Floats, paid: Floats) -> _Lines:
@@ -148,7 +157,7 @@ _begun_blocks = compiled(begun_blocks)
 
 
 @steering
-def _least(sums: Sums, stairs: _Stairs | None, way: _Way, k: int, end: int, costs: Numbers) -> Any:
+def _lowest(sums: Sums, stairs: _Stairs | None, way: _Way, k: int, end: int, costs: Numbers) -> Any:
     """Find the costs of the starts ``k .. end - 1``, and return the least."""
     begun, paid, held, o = sums.begun, sums.paid, sums.held, way.output
     for x in range(end - k):
@@ -159,10 +168,10 @@ def _least(sums: Sums, stairs: _Stairs | None, way: _Way, k: int, end: int, cost
             before = k + max(stairs.thresholds[row] - way.prompt - 1, 0)
             for x in range(end - k):
                 costs[x] += stairs.paid[row, k + o + x] - stairs.paid[row, before + x]
-    least = costs[0]
+    lowest = costs[0]
     for x in range(1, end - k):
-        least = min(least, costs[x])
-    return least
+        lowest = min(lowest, costs[x])
+    return lowest
 
 
 @compiled
@@ -184,13 +193,13 @@ def _bound(
     line = slope * (volume * offset + moment)
     wait = unit * (begin + way.first)
     rest = max(volume * low, volume * mean - (s + o) * rough)
-    climb = min(0.0, (unit + slope * volume) * (end - 1 - begin))
+    drop = min(0.0, (unit + slope * volume) * (end - 1 - begin))
     stepped = 0.0
     if stairs is not None:
         for row in range(way.reached):
             stepped += (o - max(stairs.thresholds[row] - s - 1, 0)) * stairs.lows[row, at]
-    size = wait + abs(line) + abs(volume * low) + abs(volume * mean) + abs(climb) + stepped
-    return float(wait + rest + line + climb + stepped - _SAFETY * size)
+    size = wait + abs(line) + abs(volume * low) + abs(volume * mean) + abs(drop) + stepped
+    return float(wait + rest + line + drop + stepped - _SAFETY * size)
 
 
 @compiled
@@ -222,7 +231,8 @@ def _scan(
             reached = np.searchsorted(stairs.thresholds, s + o, side="right")
         way = _Way(number(s + first), number(s + final), s, o, first, final, reached)
         start = min(max(starts[i], a), last)
-        best = _least(sums, stairs, way, start, start + 1, block_costs)
+        # The start of the last evaluation is nearly as good: it excludes most blocks at once.
+        best = _lowest(sums, stairs, way, start, start + 1, block_costs)
         # A start k costs at least D k.
         bounds[0], blocks[0, 0], blocks[0, 1] = -1.0, a, min(last, int(best / unit) + 1) + 1
         left = 1
@@ -232,18 +242,19 @@ def _scan(
             if bounds[left] > best:
                 continue
             if end - begin <= 1 << _SMALL:
-                least = _least(sums, stairs, way, begin, end, block_costs)
-                if least < best or (least == best and begin < start):
-                    best, start = least, begin
+                lowest = _lowest(sums, stairs, way, begin, end, block_costs)
+                if lowest < best or (lowest == best and begin < start):
+                    best, start = lowest, begin
                     for x in range(end - begin):
-                        if block_costs[x] == least:
+                        if block_costs[x] == lowest:
                             start = begin + x
                             break
                 continue
+            # Cut a block in two, of which the better half comes first.
             middle = (begin + end) >> 1
             lower = _bound(lines, stairs, unit, way, begin, middle)
             upper = _bound(lines, stairs, unit, way, middle, end)
-            here = 1 if lower <= upper else 0  # the better half comes first
+            here = 1 if lower <= upper else 0
             bounds[left + here], bounds[left + 1 - here] = lower, upper
             blocks[left + here, 0], blocks[left + here, 1] = begin, middle
             blocks[left + 1 - here, 0], blocks[left + 1 - here, 1] = middle, end
@@ -252,8 +263,73 @@ def _scan(
         starts[i] = start
 
 
+@compiled
+def _pause(
+    kinds: tuple[Integers, Integers, Integers, Integers, Numbers],
+    windows: Integers,
+    prices: Numbers,
+    priced: tuple[int, int],
+    costs: Numbers,
+    starts: Integers,
+    loads: Floats,
+) -> None:
+    """Lower the costs to those with pauses, and add the tokens that the cheapest times hold.
+
+    If a pause pays, the start of the run becomes the last priced time.
+    """
+    arrivals, prompts, outputs, counts, units = kinds
+    last, block = priced
+    up = block - 1
+    spares = 1
+    rows = 1
+    for i in range(len(arrivals)):
+        if windows[i] > 0:
+            spares = max(spares, windows[i] - outputs[i] + 1)
+            rows = max(rows, min(outputs[i], last - arrivals[i] + 1))
+    paid = np.empty(spares, dtype=prices.dtype)
+    fresh = np.empty((rows, spares), dtype=np.bool_)
+    for i in range(len(arrivals)):
+        if windows[i] == 0:
+            continue
+        a, s, o = arrivals[i], prompts[i], outputs[i]
+        best, at = costs[i], -1
+        spare = windows[i] - o
+        # What the first j tokens cost at least, each at most so many rounds later than possible.
+        paid[: spare + 1] = 0
+        for j in range(1, min(o, last - a + 1)):
+            held = prices.dtype.type((s + j + up) // block * block)
+            lowest = paid[0] + prices[a + j - 1] * held
+            paid[0] = lowest
+            fresh[j, 0] = True
+            for x in range(1, spare + 1):
+                here = paid[x] + prices[a + j - 1 + x] * held
+                fresh[j, x] = here < lowest
+                lowest = min(lowest, here)
+                paid[x] = lowest
+        # The last token ends the wait, which costs latency.
+        held = prices.dtype.type((s + o + up) // block * block)
+        for x in range(spare + 1):
+            cost = units[i] * (o + x) + paid[x]
+            if a + o + x <= last:
+                cost += prices[a + o + x - 1] * held
+            if cost < best:
+                best, at = cost, x
+        if at < 0:
+            continue
+        # Go back along the cheapest times, to hold the tokens there.
+        costs[i], starts[i] = best, last
+        for j in range(o, 0, -1):
+            if a + j > last:
+                continue  # free, wherever it is: it does not move those before it
+            if j < o:
+                while not fresh[j, at]:
+                    at -= 1
+            if a + j + at <= last:
+                loads[a + j + at - 1] += counts[i] * ((s + j + up) // block * block)
+
+
 class Scanner:
-    """Evaluates price vectors for the requests of one instance, each in a run.
+    """Evaluates price vectors for the requests of one instance.
 
     Parameters
     ----------
@@ -263,12 +339,19 @@ class Scanner:
         Threads that share the work.
     budget
         Asked at least twice a second; `Stopped` is raised once it is over.
+    pauses
+        Whether requests may pause.
     """
 
-    pauses = False
-
-    def __init__(self, kinds: Kinds, threads: int = 1, budget: Budget | None = None) -> None:
-        self.kinds = kinds
+    def __init__(
+        self,
+        kinds: Kinds,
+        threads: int = 1,
+        budget: Budget | None = None,
+        *,
+        pauses: bool = False,
+    ) -> None:
+        self.kinds, self._pauses = kinds, pauses
         self._threads = threads
         self._budget = budget or Budget()
         self._guesses = kinds.arrivals
@@ -280,13 +363,35 @@ class Scanner:
     def integer_costs(self, prices: Numbers, proof: PriceProof, steps: Steps | None) -> Numbers:
         """Return the least cost of every kind in integers, times the unit of the proof."""
         if prices.dtype == object:
-            return exact_costs(self.kinds, prices, proof.denominator, steps, pauses=self.pauses)
+            return exact_costs(self.kinds, prices, proof.denominator, steps, pauses=self._pauses)
         return self.least_costs(prices, proof.denominator, steps)[0]
 
     def least_costs(
         self, prices: Numbers, unit: int, steps: Steps | None = None
     ) -> tuple[Numbers, Integers]:
-        """Return the least cost of every kind and its first cheapest start.
+        """Return the least cost of every kind, and its start or where it pauses the last time."""
+        costs, starts = self._of_runs(prices, unit, steps)
+        if self._pauses:
+            assert steps is None, "steps are of runs"
+            costs, starts, _ = self._with_pauses(prices, unit, costs, starts)
+        return costs, starts
+
+    def lagrangian(self, prices: Floats, memory: int) -> tuple[float, Integers, Floats]:
+        """Return ``L`` of prices, the cheapest starts, and tokens above the memory over time."""
+        costs, starts = self._of_runs(prices, 1, None)
+        loads: Any = 0.0
+        if self._pauses:
+            costs, starts, loads = self._with_pauses(prices, 1, costs, starts)
+        loads = loads + self.kinds.loads(starts, len(prices))
+        value = float(self.kinds.counts @ costs) - memory * float(prices.sum())
+        return value, starts, loads - memory
+
+    def at(self, memory: int) -> Callable[[Floats], tuple[float, Integers, Floats]]:
+        """Return `lagrangian` with so much memory, as a function of prices."""
+        return partial(self.lagrangian, memory=memory)
+
+    def _of_runs(self, prices: Numbers, unit: int, steps: Steps | None) -> tuple[Numbers, Integers]:
+        """Return the least cost of every kind in a run, and its first cheapest start.
 
         Sums of integers may pass 64 bits, costs may not: they are computed modulo 2^64.
         """
@@ -311,20 +416,31 @@ class Scanner:
         self._guesses = starts
         return costs.astype(prices.dtype), starts
 
-    def lagrangian(self, prices: Floats, memory: int) -> tuple[float, Integers, Floats]:
-        """Return ``L`` of prices, the cheapest starts, and tokens above the memory over time."""
-        costs, starts, loads = self.cheapest(prices)
-        value = float(self.kinds.counts @ costs) - memory * float(prices.sum())
-        return value, starts, loads - memory
+    def _with_pauses(
+        self, prices: Numbers, unit: int, costs: Numbers, starts: Integers
+    ) -> tuple[Numbers, Integers, Floats]:
+        """Return the result of `least_costs`, and the tokens held by the requests that pause."""
+        kinds, last = self.kinds, len(prices)
+        starts = starts.copy()  # starts of runs without pauses are guesses
+        windows = windows_with_pauses(kinds, costs, prices, unit)
+        wide = windows > 0
+        tokens = int(np.minimum(kinds.outputs, last - kinds.arrivals + 1)[wide].max(initial=0))
+        spare = int((windows - kinds.outputs)[wide].max(initial=0))
+        if (places := tokens * (spare + 1)) > _LARGEST_TABLE:
+            raise TooLarge(f"pauses make {places:,} places, the limit is {_LARGEST_TABLE:,}")
+        padded = np.concatenate((prices, np.zeros(kinds.longest, dtype=prices.dtype)))
+        units = prices.dtype.type(unit) * kinds.weights.astype(prices.dtype)
+        priced = (last, kinds.block)
 
-    def cheapest(self, prices: Floats) -> tuple[Numbers, Integers, Floats]:
-        """Return least costs, cheapest starts, and the tokens that these hold over time."""
-        costs, starts = self.least_costs(prices, 1)
-        return costs, starts, self.kinds.loads(starts, len(prices))
+        def work(part: slice) -> Floats:
+            loads: Floats = np.zeros(last)
+            columns = (kinds.arrivals[part], kinds.prompts[part], kinds.outputs[part])
+            parts = (*columns, kinds.counts[part], units[part])
+            _pause(parts, windows[part], padded, priced, costs[part], starts[part], loads)
+            return loads
 
-    def at(self, memory: int) -> Callable[[Floats], tuple[float, Integers, Floats]]:
-        """Return `lagrangian` with so much memory, as a function of prices."""
-        return partial(self.lagrangian, memory=memory)
+        steps = (windows + 1) * windows.clip(1, kinds.outputs)
+        return costs, starts, np.sum(self._in_slices(work, steps), axis=0)
 
     def _in_slices(self, work: Callable[[slice], Any], steps: Integers) -> list[Any]:
         """Do so many steps of each kind of work in slices; return the results."""

@@ -5,7 +5,7 @@ Weights and company are found in floats: they steer, and `kvopt.bounds.seconds_e
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, combinations, pairwise
 from operator import itemgetter
@@ -14,19 +14,19 @@ from typing import Generic, TypeVar
 import numpy as np
 from msgspec.structs import replace
 
+from kvopt.bounds.gradient_ascent import Point, Steps, ascend
+from kvopt.bounds.prefix_shares import Processed, processed, shared_out
 from kvopt.bounds.seconds_evaluation import (
     FULL,
+    InterferenceWindows,
     Parts,
-    Shares,
-    Windows,
     fixed_parts,
-    mixed,
+    mixed_lines,
     parts_of,
+    request_times,
     served,
-    shares,
     shares_bound,
 )
-from kvopt.bounds.shares import Processed, processed, shared_out
 from kvopt.incumbent.proofs import SharedRoundsProof, SharesProof
 from kvopt.kernels.budget import Budget
 from kvopt.problem.arrays import Floats
@@ -38,16 +38,12 @@ from kvopt.problem.scopes import Scope
 
 MIX = 8
 """Parts in which two lines are mixed."""
-MOST_STEPS = 60
-"""Limit of the changes of the weights in each of the two stages."""
-_STEP = 0.1
-"""First change of a share whose two sides have their usual difference."""
-_STEP_BESIDE = 0.05
-"""The same with company, or with requests in parts: these start near the best shares."""
-_MOMENTUM, _MEMORY = 0.5, 0.9
-"""Decay, in each step, of the means of the difference and of its square."""
+_PACE = Steps(60, 0.1, 1.0, 0.5, 0.9, recent=1.0, patience=100)
+"""Steps of weights, of which each has its usual slope at first."""
+_SHORT = 0.05
+"""First step with company, or with requests in parts: these start near the best shares."""
 _ENOUGH = 1e-5
-"""Expected gain, as a share of the bound, at which a stage ends."""
+"""Expected gain, as a share of the bound, at which an ascent of weights ends."""
 _BY_MEMORY = (48, 32, 16, 0)
 """Parts of f(0), in 64, that tokens in memory pay if the number of active requests is limited."""
 PARTS = 8
@@ -55,7 +51,7 @@ PARTS = 8
 _BUSY = 0.98
 """Mean weight from which on requests wait so long that company adds nothing."""
 _WORTH = 1e-4
-"""Least gain of parts, as a share of the bound, that justifies the longer proof."""
+"""Lowest gain of parts, as a share of the bound, that justifies the longer proof."""
 _COMPANY = 0.8
 """First company, as a share of the rest of the weights."""
 
@@ -101,7 +97,7 @@ def seconds_bound(
         Schedules to cover.  All proofs cover pauses; those that cover prompts in pieces use one
         line of the model or a mix of two, and company of pieces; they cover pauses too.  Company
         is of one worker, so a fleet has none.  With ``sharing`` a request holds its share of
-        a prefix, and only work that is surely done counts (`kvopt.bounds.shares`).
+        a prefix, and only work that is surely done counts (`kvopt.bounds.prefix_shares`).
     budget
         Time for the search for weights; without a limit it ends after some steps.
 
@@ -119,84 +115,87 @@ def seconds_bound(
     if Scope.parse(scope).covers(Scope.SHARING) and "prefix" in instance.extras:
         done = processed(instance, arrivals)
         instance = shared_out(instance, chunks=chunks)
-
-    is_late = (budget or Budget()).over
-    proofs = _proofs(instance, model, arrivals, chunks, done, is_late)
-    _, best = max(proofs, key=itemgetter(0))
+    alone = request_times(instance, model, model.lines, float).alone
+    times = _without_gaps(arrivals, 2.0 * alone.sum())
+    best = _Proofs(instance, model, times, chunks, done, budget or Budget()).best()
     value = shares_bound(instance, model, best, arrivals, chunks=chunks, done=done)
     return SecondsBound(value, best)
 
 
-def _proofs(
-    instance: Instance,
-    model: BatchTime,
-    arrivals: Sequence[int],
-    chunks: bool,
-    done: Processed | None,
-    is_late: Callable[[], bool],
-) -> Iterator[tuple[float, SharesProof]]:
-    """Yield proofs with their values in floats: of lines, then of weights, then of company."""
-    single = [SharesProof((line,)) for line in range(len(model.lines))]
-    counts = np.array([float(request.weight) for request in instance])
-    alone = _taken(instance, model, single[0])[0].alone
-    when = _without_gaps(arrivals, 2.0 * alone.sum())
+@dataclass
+class _Proofs:
+    """Proofs with their values in floats: of lines, then with weights, then with company.
 
-    def started(chosen: SharesProof) -> tuple[_Weights, SharesProof]:
-        taken = _taken(instance, model, chosen, chunks, done)
-        return _Weights(instance.total_memory, when, counts, *taken), chosen
-
-    choices = _mixes(model) if chunks else _roofs(model)
-    if instance.max_active is not None:
-        choices = _shared_out(instance, model, choices)
-    largest = max(map(started, choices), key=_value)
-    best = largest[0].value, largest[1]
-    for climb, chosen in (*map(started, single if chunks else ()), largest):
-        for pair in _climbed(climb, chosen, instance.workers == 1, is_late):
-            best = max(best, pair, key=itemgetter(0))
-            yield pair
-    if len(instance) and not (chunks or is_late()):
-        weights = np.array(best[1].weights or FULL * counts) / (FULL * counts)
-        climb, chosen = started(replace(best[1], weights=(), company=(), parts=PARTS))
-        least = best[0] * (1 + _WORTH)
-        if weights.mean() <= _BUSY or climb.value > least:
-            found = _climbed(climb, chosen, instance.workers == 1, is_late, weights)
-            yield from (pair for pair in found if pair[0] > least)
-
-
-def _value(pair: tuple[_Weights, SharesProof]) -> float:
-    return pair[0].value
-
-
-def _climbed(
-    climb: _Weights,
-    chosen: SharesProof,
-    company: bool,
-    is_late: Callable[[], bool],
-    known: Floats | None = None,
-) -> Iterator[tuple[float, SharesProof]]:
-    """Yield proofs by some lines with their values in floats, with better and better weights.
-
-    Company then begins with the best of these weights, none, and those that are known.
+    Parameters
+    ----------
+    instance, model, chunks, done
+        The problem, as of `shares_bound`.
+    times
+        Arrivals, without gaps.
+    budget
+        Time for the search.
     """
-    yield climb.value, chosen
-    best, weights = climb.value, climb.weights
-    first = _STEP_BESIDE if chosen.parts else _STEP
-    for step in range(MOST_STEPS):
-        if is_late() or climb.room <= _ENOUGH * climb.value:
-            break
-        climb.change(first / (1 + step) ** 0.5)
-        yield climb.value, replace(chosen, weights=climb.parts)
-        if climb.value > best:
-            best, weights = climb.value, climb.weights
-    least = weights if known is None else known
-    if not company or not len(weights) or least.mean() > _BUSY:
-        return
-    climb.accompany([weights, np.zeros_like(weights), least])
-    for step in range(MOST_STEPS):
-        if is_late():
-            break
-        yield climb.value, replace(chosen, weights=climb.parts, company=climb.company_parts)
-        climb.change(_STEP_BESIDE / (1 + step) ** 0.5)
+
+    instance: Instance
+    model: BatchTime
+    times: Floats
+    chunks: bool
+    done: Processed | None
+    budget: Budget
+
+    def best(self) -> SharesProof:
+        """Return the best proof."""
+        model = self.model
+        choices = _mixes(model) if self.chunks else _roofs(model)
+        if self.instance.max_active is not None:
+            choices = _shared_out(self.instance, model, choices)
+        started = [(_Latency(self, proof), proof) for proof in choices]
+        starts = [max(started, key=lambda pair: pair[0].value)]
+        if self.chunks:
+            singles = [SharesProof((line,)) for line in range(len(model.lines))]
+            starts = [*((_Latency(self, proof), proof) for proof in singles), *starts]
+        best = max((self._climbed(*start) for start in starts), key=itemgetter(0))
+        if not len(self.instance) or self.chunks or self.budget.over():
+            return best[1]
+        counts = np.array([float(request.weight) for request in self.instance])
+        weights = np.array(best[1].weights or FULL * counts) / (FULL * counts)
+        proof = replace(best[1], weights=(), company=(), parts=PARTS)
+        latency, lowest = _Latency(self, proof), best[0] * (1 + _WORTH)
+        if weights.mean() <= _BUSY or latency.value > lowest:
+            value, proof = self._climbed(latency, proof, weights)
+            return proof if value > lowest else best[1]
+        return best[1]
+
+    def _climbed(
+        self, latency: _Latency, proof: SharesProof, earlier: Floats | None = None
+    ) -> tuple[float, SharesProof]:
+        """Return the best proof by some lines with its value in floats.
+
+        Company begins with the best of these weights, none, and those of an ``earlier`` ascent.
+        """
+        start = latency.start
+        pace = _PACE._replace(length=_SHORT) if proof.parts else _PACE
+        top = ascend(latency, start, pace, self.budget)
+        weights = top.point[0]
+        best = (top.value, proof)
+        if top.point is not start:
+            best = top.value, replace(proof, weights=latency.rounded(top.point)[0])
+        earlier = weights if earlier is None else earlier
+        is_busy = not len(weights) or earlier.mean() > _BUSY
+        if self.instance.workers > 1 or is_busy or self.budget.over():
+            return best
+        latency.accompany()
+        points = [
+            (share, _COMPANY * (1.0 - share))
+            for share in (weights, np.zeros_like(weights), earlier)
+        ]
+        start = max(points, key=lambda point: latency.evaluate(point)[0])
+        pace = _PACE._replace(length=_SHORT, steps=_PACE.steps - 1)
+        top = ascend(latency, start, pace, self.budget)
+        if top.value <= best[0]:
+            return best
+        whole, company = latency.rounded(top.point)
+        return top.value, replace(proof, weights=whole, company=company)
 
 
 def _roofs(model: BatchTime) -> Iterator[SharesProof]:
@@ -222,27 +221,10 @@ def _shared_out(
     """Yield proofs, and the same with other shares of f(0) that leave a round some time."""
     for proof in proofs:
         yield proof
-        lines = mixed(model, proof)[1]
+        lines = mixed_lines(model, proof)[1]
         for part in _BY_MEMORY:
             if max(fixed_parts(instance, lines, part)) > 0:
                 yield replace(proof, by_memory=part)
-
-
-def _taken(
-    instance: Instance,
-    model: BatchTime,
-    chosen: SharesProof,
-    chunks: bool = False,
-    done: Processed | None = None,
-) -> tuple[Shares, Parts]:
-    """Return the machine time of requests, in all and in parts, in floats."""
-    slow, lines, by = mixed(model, chosen)
-    fixed = fixed_parts(instance, lines, chosen.by_memory)
-    part = shares(instance, slow, lines, float, chunks=chunks, done=done, fixed=fixed)
-    cut = parts_of(instance, slow, lines, part, chosen.parts, fixed)
-    once = (part.alone / by, part.prompts / by, part.early / by)
-    whole = Shares(part.takes / by, part.delays / by**2, *once)
-    return whole, cut.map(lambda column: column / by)
 
 
 def _without_gaps(arrivals: Sequence[int], longest: float) -> Floats:
@@ -257,100 +239,82 @@ def _without_gaps(arrivals: Sequence[int], longest: float) -> Floats:
     return np.array([near[arrival] for arrival in arrivals], dtype=float)
 
 
-class _Weights:
-    """Weights and company that follow a slope of the bound, which is concave in them.
+class _Latency:
+    """The bound as a concave function of weights and company, parts of the weights of requests.
 
-    They are parts of the weight of each request, which counts its latency.
+    ``value`` is that of the largest weights, the first point.
     """
 
-    def __init__(
-        self, memory: int, arrivals: Floats, counts: Floats, part: Shares, cut: Parts
-    ) -> None:
-        self._arrivals, self._alone, self._cut = arrivals, part.alone, cut
-        self._counts = counts
-        self._works: Floats = cut.takes / memory
-        self._takes: Floats = part.takes / memory
-        self._ends: Floats = part.delays / (2.0 * part.takes)  # from mean service to completion
-        self._begins: Floats = arrivals[cut.owners] + cut.begins
-        self._windows: Windows | None = None
-        self._ways = Way(len(arrivals)), Way(len(arrivals))
-        self._set(np.ones(len(arrivals)), np.zeros(len(arrivals)))
-
-    def accompany(self, choices: Sequence[Floats]) -> None:
-        """Climb from the best of some weights, with interference too."""
-        self._windows = Windows.of(self._arrivals, self._alone, self._cut)
-
-        def tried(weights: Floats) -> float:
-            self._set(weights, _COMPANY * (1.0 - weights))
-            return self.value
-
-        tried(max(choices, key=tried))
-        self._ways = Way(len(self.weights)), Way(len(self.weights))
-
-    def _set(self, weights: Floats, company: Floats) -> None:
-        excess = np.maximum(weights + company - 1.0, 0.0) / 2.0
-        self.weights = np.clip(weights - excess, 0.0, 1.0)
-        self.company = np.clip(company - excess, 0.0, 1.0 - self.weights)
-        most = FULL * self._counts
-        whole = np.rint(self.weights * most)
-        beside = np.minimum(np.rint(self.company * most), most - whole)
-        self.parts, self.company_parts = (
-            tuple(share.astype(int).tolist()) for share in (whole, beside)
+    def __init__(self, problem: _Proofs, proof: SharesProof) -> None:
+        instance = problem.instance
+        slow, lines, by = mixed_lines(problem.model, proof)
+        fixed = fixed_parts(instance, lines, proof.by_memory)
+        times = request_times(
+            instance, slow, lines, float, chunks=problem.chunks, done=problem.done, fixed=fixed
         )
-        self._evaluate(whole / FULL, beside / FULL)
+        owners, *columns = parts_of(instance, slow, lines, times, proof.parts, fixed)
+        self._cut = Parts(owners, *(column / by for column in columns))
+        memory, takes = instance.total_memory, times.takes / by
+        self._arrivals, self._alone = problem.times, times.alone / by
+        self._counts = np.array([float(request.weight) for request in instance])
+        self._works: Floats = self._cut.takes / memory
+        self._takes: Floats = takes / memory
+        # From mean service to completion.
+        self._ends: Floats = times.delays / by**2 / (2.0 * takes)
+        self._begins: Floats = self._arrivals[owners] + self._cut.begins
+        self._windows: InterferenceWindows | None = None
+        self.start: Point = np.ones(len(instance)), np.zeros(len(instance))
+        self.value = self.evaluate(self.start)[0]
 
-    def _evaluate(self, weights: Floats, company: Floats) -> None:
+    def accompany(self) -> None:
+        """Let company count from now on."""
+        self._windows = InterferenceWindows.of(self._arrivals, self._alone, self._cut)
+
+    def rounded(self, point: Point) -> tuple[tuple[int, ...], ...]:
+        """Return weights and company in whole numbers, as in a proof."""
+        weights, company = point
+        limit = FULL * self._counts
+        whole = np.rint(weights * limit)
+        beside = np.minimum(np.rint(company * limit), limit - whole)
+        return tuple(tuple(share.astype(int).tolist()) for share in (whole, beside))
+
+    def evaluate(self, point: Point) -> tuple[float, tuple[float, Floats, Floats]]:
+        """Return the bound at a point; and again with slopes by weights and by company."""
+        weights, company = (np.array(share, dtype=float) / FULL for share in self.rounded(point))
         slopes = (weights / self._takes)[self._cut.owners]
         squares = self._cut.summed(served(self._begins, self._works, slopes))
         fluid = squares / (2.0 * self._takes) + self._ends - self._arrivals
-        self.value = float((self._counts * self._alone + weights * (fluid - self._alone)).sum())
-        latency = self._alone
-        if self._windows is not None:
-            rest = self._counts - weights - company
-            added, delays, met = _accompanied(self._windows, company, rest)
-            self.value += added
-            latency = latency + delays
-            self._beside: Floats = met - delays
-        self._gain: Floats = fluid - latency
+        value = float((self._counts * self._alone + weights * (fluid - self._alone)).sum())
+        if self._windows is None:
+            return value, (value, fluid - self._alone, 0.0 * company)
+        rest = self._counts - weights - company
+        added, delays, met = _accompanied(self._windows, company, rest)
+        value += added
+        return value, (value, fluid - (self._alone + delays), met - delays)
 
-    @property
-    def room(self) -> float:
-        """Return an upper limit on the gain by other weights, without company."""
-        part = np.where(self._gain > 0, 1.0 - self.weights, -self.weights)
-        return float((part * self._counts * self._gain).sum())
+    def slope(self, point: Point, data: tuple[float, Floats, Floats]) -> Point | None:
+        """Return the slope, None if other weights gain too little and company does not count."""
+        value, by_weight, by_company = data
+        part = np.where(by_weight > 0, 1.0 - point[0], -point[0])
+        gain = float((part * self._counts * by_weight).sum())
+        if self._windows is None and gain <= _ENOUGH * value:
+            return None
+        return by_weight, by_company
 
-    def change(self, step: float) -> None:
+    def moved(self, point: Point, directions: Point, step: float) -> Point:
         """Move a share to the later side of each request, from the other side."""
-        by_weight, by_company = self._ways
-        weights, company = self.weights + step * by_weight.after(self._gain), self.company
-        if self._windows is not None:
-            company = company + step * by_company.after(self._beside)
-        self._set(np.clip(weights, 0.0, 1.0), np.clip(company, 0.0, 1.0))
+        weights, company = (
+            np.clip(share + step * direction, 0.0, 1.0)
+            for share, direction in zip(point, directions, strict=True)
+        )
+        excess = np.maximum(weights + company - 1.0, 0.0) / 2.0
+        weights = np.clip(weights - excess, 0.0, 1.0)
+        return weights, np.clip(company - excess, 0.0, 1.0 - weights)
 
 
-class Way:
-    """Directions that follow a gradient, each share on its own scale (Adam).
-
-    One scale for all would be that of the requests that wait longest: too small for the others.
-    """
-
-    def __init__(
-        self, shape: int | tuple[int, ...], momentum: float = _MOMENTUM, memory: float = _MEMORY
-    ) -> None:
-        self._mean, self._square, self._steps = np.zeros(shape), np.zeros(shape), 0
-        self._momentum, self._memory = momentum, memory
-
-    def after(self, gain: Floats) -> Floats:
-        """Return the next direction: 1 or -1 if the gradient keeps its sign."""
-        self._steps += 1
-        self._mean = self._momentum * self._mean + (1 - self._momentum) * gain
-        self._square = self._memory * self._square + (1 - self._memory) * gain**2
-        mean = self._mean / (1 - self._momentum**self._steps)
-        size = np.sqrt(self._square / (1 - self._memory**self._steps))
-        return mean / np.maximum(size, np.finfo(float).tiny)
-
-
-def _accompanied(windows: Windows, company: Floats, free: Floats) -> tuple[float, Floats, Floats]:
+def _accompanied(
+    windows: InterferenceWindows, company: Floats, free: Floats
+) -> tuple[float, Floats, Floats]:
     """Return the gain by company, the delay of each request, and others' works in each window."""
     cut, works = windows.cut, windows.works
     part = cut.works / np.maximum(works, np.finfo(float).tiny)[cut.owners]

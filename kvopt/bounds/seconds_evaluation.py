@@ -15,47 +15,37 @@ since at most M tokens are held.  The sum over its rounds is the machine time th
 maximum of all lines.
 
 The machine has one second in a second.  So a schedule is a *fluid*: request i is served at rates
-that sum to at most 1, from its arrival on; to at most the number of workers in a fleet.  Let B_i
-be the mean of the times at which it is served, delta_i the least time from there to its completion,
-and E_i its time alone.  The latency of i is counted in three shares:
+that sum to at most 1, from its arrival on; to at most the number of workers in a fleet.  Its
+latency is counted in three shares, by its time alone E_i and by the works of others:
 
-*weight*: it completes at B_i + delta_i or later.  The least sum of weighted B_i over all fluids
-is that of one that always serves the largest weight_i / takes_i.
-
-*company*: while the prompt of another is processed, i waits, even if it is active.  So its latency
-is at least E_i and the works of all other prompts whose round begins in the *window* from its
-arrival to its arrival + E_i.
-
-*the rest*: it completes at the begin of its first round + E_i or later.
+- *weight*: it completes some least time after the mean of the times at which it is served.  The
+  least sum of weighted means is that of a fluid that serves the largest weight_i / takes_i first;
+- *company*: it is at least E_i and the works of all other prompts whose round begins in the
+  *window* from its arrival to its arrival + E_i;
+- *the rest*: it completes at the begin of its first round + E_i or later.
 
 So each prompt that begins at t pays for its work the sum of company over all windows that t is
-in, and for its delay until then with the rest; the cheapest t counts.
-
-*Parts*: the rounds after the first may be cut into parts.  The machine time of a part is not
-served before the rounds of earlier parts, alone, can have ended.  Company then counts the
-work of tokens as well: no part is delayed more than its request, so each is given a part of the
-rest.
-
-*Company of pieces*: a piece of a prompt makes a round longer by f(1) - f(0) for each token at
-least, and may be processed while its request waits for the rest of it.  So the work of a prompt is
-less, and its delay is counted only beyond what its prompt takes alone.
+in, and for its delay until then with the rest; the cheapest t counts.  A request may be cut into
+*parts*: its first round, and consecutive ones after it.  Then company counts the work of tokens
+too.  Pieces of prompts make rounds longer by f(1) - f(0) for each token at least.
 ``docs/theory/seconds.md`` has the proofs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from functools import reduce
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from kvopt.bounds.fluid import one_at_a_time
-from kvopt.bounds.shares import Processed
+from kvopt.bounds.prefix_shares import Processed
 from kvopt.incumbent.proofs import SharesProof
 from kvopt.kernels.interruptible import machine_code
 from kvopt.kernels.magnitudes import fits
-from kvopt.problem.arrays import Integers, Numbers
+from kvopt.problem.arrays import Integers, Numbers, columns_of
 from kvopt.problem.batch_time import BatchTime, Line
 from kvopt.problem.clocks import arrivals_ns
 from kvopt.problem.instance import Instance
@@ -79,17 +69,17 @@ def shares_bound(
 ) -> int:
     """Return the lower bound in nanoseconds that a proof gives, exactly and rounded up.
 
-    With ``chunks`` its company is that of pieces; ``done`` is as of `shares`.
+    With ``chunks`` its company is that of pieces; ``done`` is as of `request_times`.
     """
     memory = instance.total_memory  # one server of this size is as fast as all workers
-    model, lines, scale = mixed(model, proof)
-    when = scale * _integers(arrivals_ns(instance) if arrivals is None else arrivals)
+    model, lines, scale = mixed_lines(model, proof)
+    when = scale * integers(arrivals_ns(instance) if arrivals is None else arrivals)
     assert not (chunks and proof.parts), "parts are not of prompts in pieces"
     fixed = fixed_parts(instance, lines, proof.by_memory)
-    part = shares(instance, model, lines, object, chunks=chunks, done=done, fixed=fixed)
+    part = request_times(instance, model, lines, object, chunks=chunks, done=done, fixed=fixed)
     cut = parts_of(instance, model, lines, part, proof.parts, fixed)
-    counts = _integers([request.weight for request in instance])
-    weights = _integers(proof.weights) if proof.weights else FULL * counts
+    counts = integers([request.weight for request in instance])
+    weights = integers(proof.weights) if proof.weights else FULL * counts
     unit = max(part.takes.tolist(), default=1) << _FINE
     slopes = weights * unit // (FULL * part.takes)
     begins = (when[cut.owners] + cut.begins) * memory
@@ -100,18 +90,24 @@ def shares_bound(
     total = int((values + slopes * (memory * part.delays + squares)).sum())
     if proof.company:
         assert instance.workers == 1, "company is of one worker"
-        company = _integers(proof.company)
-        added = company_value(when, part.alone, cut, company, FULL * counts - weights - company)
+        company = integers(proof.company)
+        added = _company_value(when, part.alone, cut, company, FULL * counts - weights - company)
         total += 2 * memory * (unit // FULL) * added
     return -(-total // (2 * memory * unit * scale))
 
 
-def _integers(values: Sequence[int]) -> Numbers:
+def integers(values: Sequence[int]) -> Numbers:
     """Return an array of integers of any size."""
     return np.array(values, dtype=object)
 
 
-def mixed(model: BatchTime, proof: SharesProof) -> tuple[BatchTime, list[Line], int]:
+def longest(lines: Sequence[Line], tokens: Any) -> Any:
+    """Return the length of a round by some lines, for a number of tokens or an array of numbers."""
+    times = [line.round_ns + line.token_ns * tokens for line in lines]
+    return reduce(np.maximum, times) if isinstance(tokens, np.ndarray) else max(times)
+
+
+def mixed_lines(model: BatchTime, proof: SharesProof) -> tuple[BatchTime, list[Line], int]:
     """Return the lines that count, the model, and how many times as slow it was made for them.
 
     A mix of lines is one with integers on a model that is ``sum(mix)`` times as slow.
@@ -125,34 +121,31 @@ def mixed(model: BatchTime, proof: SharesProof) -> tuple[BatchTime, list[Line], 
     return BatchTime(slow, by * model.kv_ns, by * model.prompt_ns), [line], by
 
 
+def line_sets(model: BatchTime, *, chunks: bool) -> list[tuple[int, ...]]:
+    """Return each line, and all whose maximum counts; only one line covers prompts in pieces."""
+    count = len(model.lines)
+    single: list[tuple[int, ...]] = [(line,) for line in range(count)]
+    return single if chunks or count == 1 else [*single, tuple(range(count))]
+
+
 def served(begins: Numbers, takes: Numbers, slopes: Numbers) -> Numbers:
     """Serve one at a time, the largest slope first; return of each part 2 * (sum of t dt)."""
-    begin, end, who = one_at_a_time(begins, takes, -slopes)
+    begin, end, requests = one_at_a_time(begins, takes, -slopes)
     squares = 0 * takes
-    np.add.at(squares, who, (end - begin) * (end + begin))
+    np.add.at(squares, requests, (end - begin) * (end + begin))
     return squares
 
 
-def company_value(
+def _company_value(
     arrivals: Numbers, alone: Numbers, cut: Parts, company: Numbers, rest: Numbers
 ) -> int:
-    """Return the gain by company over the times alone, times 64.
-
-    Parameters
-    ----------
-    arrivals, alone
-        Columns of requests, in nanoseconds.
-    cut
-        Work of requests that makes rounds longer, and its earliest begin.
-    company, rest
-        Shares of the latency of each request, in parts of 64.
-    """
-    arrivals, longest = arrivals - arrivals.min(), int(alone.max())
+    """Return the gain by company over the times alone, for shares in 64 parts, times 64."""
+    arrivals, longest_alone = arrivals - arrivals.min(), int(alone.max())
     # No work, begin or delay exceeds this.
     share = max(FULL, int((company + rest).max()))
-    most = max(share * (int(arrivals.max()) + longest), longest * int(company.sum()))
-    kind = np.int64 if fits(most) else object
-    windows = Windows.of(arrivals.astype(kind), alone.astype(kind), cut)
+    largest = max(share * (int(arrivals.max()) + longest_alone), longest_alone * int(company.sum()))
+    kind = np.int64 if fits(largest) else object
+    windows = InterferenceWindows.of(arrivals.astype(kind), alone.astype(kind), cut)
     costs, _ = windows.cheapest(company.astype(kind), rest.astype(kind))
     works, paid = windows.works.astype(object), cut.summed(cut.works * costs)
     there = works > 0
@@ -160,7 +153,7 @@ def company_value(
 
 
 @dataclass(frozen=True, eq=False)
-class Windows:
+class InterferenceWindows:
     """Windows of requests by their ends and begins, and the works that begin in them.
 
     Parameters
@@ -184,7 +177,7 @@ class Windows:
     after: Integers
 
     @classmethod
-    def of(cls, arrivals: Numbers, alone: Numbers, cut: Parts) -> Windows:
+    def of(cls, arrivals: Numbers, alone: Numbers, cut: Parts) -> InterferenceWindows:
         """Return the windows of requests, in floats or in integers."""
         columns = (column.astype(arrivals.dtype) for column in (cut.begins, cut.works, cut.early))
         # Machine time stays as it is: times M it may pass 64 bits.
@@ -232,8 +225,7 @@ def _find_cheapest(
         costs[i], waits[i] = best, wait
 
 
-@dataclass(frozen=True, eq=False)
-class Shares:
+class RequestTimes(NamedTuple):
     """Machine time of each request, in columns, in nanoseconds.
 
     Parameters
@@ -257,35 +249,21 @@ class Shares:
     early: Numbers
 
 
-class Fixed(NamedTuple):
-    """How the fixed part f(0) of a round is shared out, in nanoseconds.
+def fixed_parts(instance: Instance, lines: Sequence[Line], by_memory: int) -> tuple[int, int]:
+    """Return what all tokens in memory pay of f(0), and what each active request pays.
 
-    Parameters
-    ----------
-    by_memory
-        What all tokens in memory pay together.
-    by_slot
-        What an active request pays in addition.
+    Tokens pay ``by_memory`` of 64 parts.  At most K requests are active, so each may pay one K-th
+    of the rest.
     """
-
-    by_memory: int
-    by_slot: int
-
-
-def fixed_parts(instance: Instance, lines: Sequence[Line], by_memory: int = FULL) -> Fixed:
-    """Return the shares of f(0), of which ``by_memory`` in 64 parts is paid by tokens in memory.
-
-    At most K requests are active, so each may pay one K-th of the rest.
-    """
-    whole = _time(lines, 0)
+    whole = longest(lines, 0)
     part = whole * by_memory // FULL
     if instance.max_active is None:
         assert by_memory == FULL, "active requests pay only if there is a limit of them"
-        return Fixed(part, 0)
-    return Fixed(part, (whole - part) // instance.max_active)
+        return part, 0
+    return part, (whole - part) // instance.max_active
 
 
-def shares(
+def request_times(
     instance: Instance,
     model: BatchTime,
     lines: Sequence[Line],
@@ -293,8 +271,8 @@ def shares(
     *,
     chunks: bool = False,
     done: Processed | None = None,
-    fixed: Fixed | None = None,
-) -> Shares:
+    fixed: tuple[int, int] | None = None,
+) -> RequestTimes:
     """Return the machine time of all requests by some lines of a model.
 
     Parameters
@@ -312,7 +290,7 @@ def shares(
     done
         Prompt tokens that are surely processed, if requests hold other ones as well.
     fixed
-        How f(0) is shared out; by default tokens in memory pay all of it.
+        How f(0) is shared out, as of `fixed_parts`; by default tokens in memory pay all of it.
 
     Notes
     -----
@@ -326,14 +304,15 @@ def shares(
     to the delays: a polynomial in r, which is summed by the sums of 1, r, r^2, r^3.
     """
     memory = instance.memory
-    prompt: Numbers = np.array([request.prompt for request in instance], dtype=kind)
-    output: Numbers = np.array([request.output for request in instance], dtype=kind)
-    fresh: Numbers = prompt if done is None else np.array(done.own, dtype=kind)
-    kv, whole_fixed = model.kv_ns, _time(lines, 0)
-    base, slot = fixed or Fixed(whole_fixed, 0)
+    _, prompts, outputs = columns_of(instance)
+    prompt: Numbers = prompts.astype(kind)
+    output: Numbers = outputs.astype(kind)
+    fresh: Numbers = prompt if done is None else np.array(done.private, dtype=kind)
+    kv, whole_fixed = model.kv_ns, longest(lines, 0)
+    base, slot = fixed or (whole_fixed, 0)
     top, rest = prompt + output, output - 1
-    wide = _time(lines, 1) - whole_fixed + slot + kv * top
-    p = 2 * (_time(model.lines, 1) + kv * top) + kv
+    wide = longest(lines, 1) - whole_fixed + slot + kv * top
+    p = 2 * (longest(model.lines, 1) + kv * top) + kv
     n1 = rest * (rest - 1) // 2
     n2 = n1 * (2 * rest - 1) // 3
     n3 = n1 * n1
@@ -343,27 +322,26 @@ def shares(
     )
     later += base * (top * base * rest + (top * p - base) * n1 - (kv * top + p) * n2 + kv * n3)
     # The first round processes the prompt as well.
-    own = model.prompt_ns * fresh + kv * (prompt + 1)
-    work, twice = _times(lines, fresh + 1) - whole_fixed + own + slot, p * rest - kv * rest * rest
-    if done is not None:  # other requests may process its nodes in earlier rounds
-        node = [
-            sum(_time(lines, w) - whole_fixed + model.prompt_ns * w for w in ws)
-            for ws in done.nodes
+    more = model.prompt_ns * fresh + kv * (prompt + 1)
+    work, twice = longest(lines, fresh + 1) - whole_fixed + more + slot, p * rest - kv * rest * rest
+    if done is not None and done.nodes:  # other requests may process them in earlier rounds
+        by_nodes = [
+            sum(longest(lines, tokens) - whole_fixed + model.prompt_ns * tokens for tokens in nodes)
+            for nodes in done.nodes
         ]
-        work = work + np.array(node, dtype=kind)
+        work = work + np.array(by_nodes, dtype=kind)
     first = memory * work * (twice + 2 * base + work) + base * (prompt + 1) * (twice + base)
-    none, least, whole = *(_time(model.lines, b) for b in (0, 1)), _times(model.lines, fresh + 1)
-    return Shares(
+    none, one, whole = (longest(model.lines, tokens) for tokens in (0, 1, fresh + 1))
+    return RequestTimes(
         takes=base * volume_of(prompt, output) + memory * (work + wide * rest - kv * n1),
         delays=first + later,
-        alone=twice // 2 + whole + own,
-        prompts=own + ((least - none) * (fresh + 1) if chunks else whole - none),
-        early=whole - least + model.prompt_ns * fresh if chunks else 0 * prompt,
+        alone=twice // 2 + whole + more,
+        prompts=more + ((one - none) * (fresh + 1) if chunks else whole - none),
+        early=whole - one + model.prompt_ns * fresh if chunks else 0 * prompt,
     )
 
 
-@dataclass(frozen=True, eq=False)
-class Parts:
+class Parts(NamedTuple):
     """Machine time of parts of consecutive rounds of requests, in columns.
 
     Parameters
@@ -386,11 +364,6 @@ class Parts:
     works: Numbers
     early: Numbers
 
-    def map(self, change: Callable[[Numbers], Numbers]) -> Parts:
-        """Return the parts with a function applied to all columns of numbers."""
-        columns = (self.takes, self.begins, self.works, self.early)
-        return Parts(self.owners, *map(change, columns))
-
     def summed(self, values: Numbers) -> Numbers:
         """Return the sum of values over the parts of each request."""
         sums: Numbers = np.zeros(max(self.owners.tolist(), default=-1) + 1, dtype=values.dtype)
@@ -402,9 +375,9 @@ def parts_of(
     instance: Instance,
     model: BatchTime,
     lines: Sequence[Line],
-    whole: Shares,
+    whole: RequestTimes,
     count: int,
-    fixed: Fixed | None = None,
+    fixed: tuple[int, int],
 ) -> Parts:
     """Return each request as one part, or its first round and so many parts of the rest.
 
@@ -412,25 +385,22 @@ def parts_of(
 
     Parameters
     ----------
-    instance, model, lines
-        As of `shares`.
+    instance, model, lines, fixed
+        As of `request_times`.
     whole
-        The result of `shares`.
+        Its result.
     count
         Parts of the rounds after the first; 0 for one part in all.
-    fixed
-        As of `shares`.
     """
     owners = np.arange(len(instance))
     if count == 0:
-        parts = (whole.takes, 0 * whole.takes, whole.prompts, whole.early)
-        return Parts(owners, *parts)
+        return Parts(owners, whole.takes, 0 * whole.takes, whole.prompts, whole.early)
     kind = whole.takes.dtype
-    prompt: Numbers = np.array([request.prompt for request in instance], dtype=kind)
-    rest = np.array([request.output - 1 for request in instance], dtype=object)
-    base, slot = fixed or Fixed(_time(lines, 0), 0)
-    own = _time(lines, 1) - _time(lines, 0) + slot
-    none, least = (_time(model.lines, b) for b in (0, 1))
+    _, prompts, outputs = columns_of(instance)
+    prompt, rest = prompts.astype(kind), outputs.astype(object) - 1
+    by_memory, by_slot = fixed
+    token = longest(lines, 1) - longest(lines, 0) + by_slot
+    none, one = (longest(model.lines, tokens) for tokens in (0, 1))
     memory, kv = instance.memory, model.kv_ns
     rows = []
     for part in range(count):
@@ -438,25 +408,14 @@ def parts_of(
         rounds = last - first + 1
         held = prompt * rounds.astype(kind) + ((first + last) * rounds // 2).astype(kind)
         rounds, last = rounds.astype(kind), last.astype(kind)
-        alone = least * rounds + kv * held
-        takes = memory * (own * rounds + kv * held) + base * held
-        early = alone - least - kv * (prompt + last)
-        rows.append((rounds > 0, takes, alone, (least - none) * rounds + kv * held, early))
+        alone = one * rounds + kv * held
+        takes = memory * (token * rounds + kv * held) + by_memory * held
+        early = alone - one - kv * (prompt + last)
+        rows.append((rounds > 0, takes, alone, (one - none) * rounds + kv * held, early))
     begins = whole.alone - sum(alone for _, _, alone, _, _ in rows)
     prefill = np.maximum(whole.takes - sum(takes for _, takes, _, _, _ in rows), 0 * begins)
     columns = [(owners, prefill, 0 * begins, whole.prompts, whole.early)]
     for there, takes, alone, works, early in rows:
-        columns.append(tuple(x[there] for x in (owners, takes, begins, works, early)))
+        columns.append(tuple(column[there] for column in (owners, takes, begins, works, early)))
         begins = begins + alone
     return Parts(*(np.concatenate(column) for column in zip(*columns, strict=True)))
-
-
-def _time(lines: Sequence[Line], tokens: int) -> int:
-    return max(line.round_ns + line.token_ns * tokens for line in lines)
-
-
-def _times(lines: Sequence[Line], tokens: Numbers) -> Numbers:
-    times = lines[0].round_ns + lines[0].token_ns * tokens
-    for line in lines[1:]:
-        times = np.maximum(times, line.round_ns + line.token_ns * tokens)
-    return times

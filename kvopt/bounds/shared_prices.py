@@ -11,15 +11,15 @@ at each time active requests pay for no more tokens than memory has, and
 is at most the total latency of any schedule.  A turn of a session pays for all of its shared
 blocks until the next turn arrives, and shares may change later.
 
-L is concave in prices, and in shares at given prices.  Prices climb as those of
+L is concave in prices, and in shares at given prices.  Prices rise as those of
 `kvopt.bounds.lagrangian` do; shares grow by a factor with the payment of a user for the whole node,
-and are scaled down to their limit.  Floats only steer: offers are evaluated in integers.
+and are scaled down to their limit.  Floats only steer: bounds are evaluated in integers.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -28,17 +28,17 @@ from kvopt.bounds.kinds import Kinds
 from kvopt.bounds.lagrangian import (
     Ascent,
     Pace,
-    ascend,
+    checked_prices,
     first_prices,
-    offer_prices,
-    refuse_long,
+    priced_rounds,
+    rising_prices,
 )
+from kvopt.bounds.prefix_shares import most_together, shared_out
 from kvopt.bounds.prices import Steps, finest_denominator, fits_int64, rounded_prices
 from kvopt.bounds.scan import Scanner
-from kvopt.bounds.shares import most_together, shared_out
 from kvopt.errors import TooLarge
-from kvopt.incumbent.incumbent import Search
-from kvopt.incumbent.proofs import Prefixes, PriceProof
+from kvopt.incumbent.limits import Limits
+from kvopt.incumbent.proofs import CheckedBound, Prefixes, PriceProof
 from kvopt.kernels.budget import Budget
 from kvopt.kernels.compiled import compiled
 from kvopt.problem.arrays import Floats, Integers, Numbers, columns_of
@@ -164,8 +164,8 @@ class PrefixScanner(Scanner):
         sums: Floats = np.zeros((len(self._weights), shares.shape[1]))
         np.add.at(sums, self._nodes, shares)
         for node in np.flatnonzero(np.bincount(self._nodes) > self._most):
-            own = np.sort(shares[self._nodes == node], axis=0)
-            sums[node] = own[-self._most[node] :].sum(axis=0)
+            ascending = np.sort(shares[self._nodes == node], axis=0)
+            sums[node] = ascending[-self._most[node] :].sum(axis=0)
         scaled: Floats = shares / np.maximum(sums, 1e-300)[self._nodes]
         return scaled
 
@@ -222,15 +222,15 @@ class PrefixScanner(Scanner):
         values, shares = self.best
         longest = float(self.kinds.longest)
         paid = min(values.sum(), values.max(initial=0.0) * longest)
-        most = float(self._levels(shares, 1.0).max(initial=0.0)) + longest
-        most = _UNIT * (len(values) + longest + 1 + most * paid)
+        tokens = float(self._levels(shares, 1.0).max(initial=0.0)) + longest
+        largest = _UNIT * (len(values) + longest + 1 + tokens * paid)
         rows = np.floor(shares * _UNIT).astype(np.int64).tolist()
         prefixes = Prefixes(_UNIT, tuple(self._borders.tolist()), tuple(map(tuple, rows)))
-        return rounded_prices(values, finest_denominator(most), [prefixes])
+        return rounded_prices(values, finest_denominator(largest), [prefixes])
 
     def integer_costs(self, prices: Numbers, proof: PriceProof, _: Steps | None) -> Numbers:
         """Return the least cost of every request in integers, times the unit of the proof."""
-        (prefixes,) = (each for each in proof.resources if isinstance(each, Prefixes))
+        (prefixes,) = (shares for shares in proof.resources if isinstance(shares, Prefixes))
         unit = prefixes.denominator
         levels = self._levels(np.array(prefixes.numerators, dtype=np.int64), unit)
         paying = replace(self.kinds, prompts=-(-levels.max(axis=1) // unit))
@@ -241,7 +241,7 @@ class PrefixScanner(Scanner):
         return self._cheapest(padded, levels, proof.unit, unit, 1)[0]
 
 
-class _Climb(Ascent):
+class _SharesAscent(Ascent):
     """Ascent that restores shares together with prices; their steps shrink with its aim."""
 
     def __init__(self, scanner: PrefixScanner, memory: int, prices: Floats) -> None:
@@ -259,14 +259,16 @@ class _Climb(Ascent):
         self._scanner.shares = self._scanner.best[1]
 
 
-def offer_shared_prices(search: Search, budget: Budget) -> None:
-    """Offer better and better prices with shares of nodes, while time is left."""
-    plain, instance = shared_out(search.instance), search.instance.without_common_prefix()
-    refuse_long(search, plain)
+def shared_price_bounds(
+    instance: Instance, budget: Budget, limits: Limits
+) -> Iterator[CheckedBound]:
+    """Yield better and better bounds of prices with shares of nodes, while time is left."""
+    plain, instance = shared_out(instance), instance.without_common_prefix()
+    priced_rounds(plain, budget, limits)
     prices = first_prices(plain.pooled())
     last = len(prices)
     borders = np.unique((np.linspace(0, 1, _INTERVALS + 1) ** _BEND * last).astype(np.int64))
     scanner = PrefixScanner(instance, borders)
-    ascent = _Climb(scanner, instance.total_memory, prices)
-    offer = partial(offer_prices, search, instance, "prices of shared blocks", scanner)
-    ascend(ascent, offer, budget)
+    ascent = _SharesAscent(scanner, instance.total_memory, prices)
+    for best in rising_prices(ascent, budget):
+        yield checked_prices(instance, "prices of shared blocks", scanner, best)

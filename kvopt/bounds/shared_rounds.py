@@ -20,175 +20,37 @@ that change every ``period`` cells.  They sum to at most 1, so that a block is h
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields, replace
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from kvopt.bounds.backlog import FINE, Prices, Queue
-from kvopt.bounds.block_shares import BlockUsers, in_periods
-from kvopt.bounds.seconds_evaluation import FULL
-from kvopt.bounds.shares import Processed, processed
+from kvopt.bounds.backlog import Queue, exact
+from kvopt.bounds.cheapest_services import (
+    CellGrid,
+    CellPrices,
+    Payments,
+    RoundColumns,
+    Shares,
+    find_cheapest,
+    in_kind,
+)
+from kvopt.bounds.prefix_shares import BlockUsers, in_periods, processed
+from kvopt.bounds.seconds_evaluation import FULL, integers, longest
 from kvopt.incumbent.proofs import SharedRoundsProof
 from kvopt.kernels.interruptible import quick
 from kvopt.kernels.magnitudes import NEVER, fits
-from kvopt.problem.arrays import Integers, Numbers
-from kvopt.problem.batch_time import BatchTime, Line
+from kvopt.kernels.parallel import map_ranges
+from kvopt.problem.arrays import Floats, Integers, Numbers
+from kvopt.problem.batch_time import BatchTime
+from kvopt.problem.clocks import arrivals_ns
 from kvopt.problem.instance import Instance
 
 _BEYOND = 2**300
 """Above all costs that numbers of instances and prices may lead to."""
 
 
-@dataclass(frozen=True, eq=False)
-class Columns:
-    """What a bound by shared rounds needs of the requests, in columns; times in nanoseconds.
-
-    Parameters
-    ----------
-    arrivals
-        From the first one on.
-    alone
-        Least time from the arrival to the completion.
-    rounds
-        Rounds that yield a token.
-    shortest
-        Least length of such a round.
-    held
-        Tokens held in the first of them.
-    growth
-        Tokens held in addition in all later ones.
-    prompts
-        For each row the work of the prompt beyond that of a token; the last row is interference.
-    nodes
-        For each row the work of the nodes whose first user to arrive it is.
-    counts
-        Weights of the latencies.
-    profile
-        Tokens for which it pays in its first round, by periods of cells.
-    """
-
-    arrivals: Numbers
-    alone: Numbers
-    rounds: Numbers
-    shortest: Numbers
-    held: Numbers
-    growth: Numbers
-    prompts: Numbers
-    nodes: Numbers
-    counts: Numbers
-    profile: Numbers
-
-    @classmethod
-    def of(
-        cls,
-        instance: Instance,
-        model: BatchTime,
-        rows: Sequence[Sequence[int]],
-        arrivals: Sequence[int],
-        *,
-        chunks: bool = False,
-        done: Processed | None = None,
-    ) -> Columns:
-        """Return the columns of an instance, in integers of any size.
-
-        With ``chunks`` prompts may be processed in pieces: then each row is one line, and a token
-        of a prompt delays others by f(1) - f(0) only.  ``done`` are the prompt tokens that are
-        surely processed, if requests hold others as well.
-        """
-        prompts = _integers([request.prompt for request in instance])
-        outputs = _integers([request.output for request in instance])
-        fresh = prompts if done is None else _integers(done.own)
-        grown = outputs * (outputs - 1) // 2
-        token = _longest(model.lines, 1)
-        own = model.prompt_ns * fresh
-        chosen = [_of(model, row) for row in rows]
-        works = [_longest_of(lines, fresh + 1) - _longest(lines, 1) for lines in chosen]
-        beside = fresh * (token - _longest(model.lines, 0))
-        if not chunks:
-            beside = _longest_of(model.lines, fresh + 1) - token
-        held = outputs * (prompts + 1) + grown
-        first = min(arrivals, default=0)
-        return cls(
-            arrivals=_integers([arrival - first for arrival in arrivals]),
-            alone=_longest_of(model.lines, fresh + 1)
-            + own
-            + (outputs - 1) * token
-            + model.kv_ns * held,
-            rounds=outputs,
-            shortest=token + model.kv_ns * (prompts + 1),
-            held=prompts + 1,
-            growth=grown,
-            prompts=np.array([work + own for work in (*works, beside)], dtype=object),
-            nodes=np.zeros((len(rows) + 1, len(instance)), dtype=object),
-            counts=_integers([request.weight for request in instance]),
-            profile=(prompts + 1)[:, None],
-        )
-
-    @classmethod
-    def of_prefixes(
-        cls,
-        instance: Instance,
-        model: BatchTime,
-        rows: Sequence[Sequence[int]],
-        arrivals: Sequence[int],
-    ) -> Columns:
-        """Return the columns of an instance with prefixes, for rows that are single lines.
-
-        Whatever the scope, prompts may be processed in pieces.  A request holds all of its prompt
-        when it yields a token; its ``profile`` is still that of the whole prompt.
-        """
-        assert all(len(row) == 1 for row in rows), "nodes are computed in pieces"
-        done = processed(instance, arrivals)
-        columns = cls.of(instance, model, rows, arrivals, chunks=True, done=done)
-        tokens = _integers([sum(nodes) for nodes in done.nodes])
-        slopes = [model.lines[line].token_ns + model.prompt_ns for (line,) in rows]
-        return replace(columns, nodes=np.array([n * tokens for n in (*slopes, 0)], dtype=object))
-
-    def map(self, change: Callable[[Numbers], Numbers]) -> Columns:
-        """Return the columns with a function applied to all of them."""
-        return Columns(*(change(getattr(self, field.name)) for field in fields(self)))
-
-    def works(self, rates: Rates) -> Numbers:
-        """Return by how much each request makes rounds of others longer in all."""
-        held = self.rounds * self.held + self.growth
-        works: Numbers = rates.token[-1] * self.rounds + self.prompts[-1] + rates.kv * held
-        return works
-
-
-class Shares(NamedTuple):
-    """What requests pay.
-
-    Parameters
-    ----------
-    fixed, slopes
-        Prices of rounds, as in a proof.
-    interference
-        Shares that charge works in times alone, over the unit.
-    grown
-        Shares that charge prompts by the backlog, over the unit.
-    left
-        What of ``grown`` charges the works of tokens in times alone, over the unit.
-    """
-
-    fixed: Numbers
-    slopes: Numbers
-    interference: Numbers
-    grown: Numbers
-    left: Numbers
-
-
-class Grid(NamedTuple):
-    """Denominator of prices, nanoseconds of a cell (a float among floats), cells of a period."""
-
-    unit: int
-    cell: Any
-    period: int = 2**62
-
-
-@dataclass(frozen=True, eq=False)
-class Rates:
+class Rates(NamedTuple):
     """What rows cost: a row is a set of lines, and the last one is interference.
 
     Parameters
@@ -219,50 +81,20 @@ class Rates:
         cls, instance: Instance, model: BatchTime, rows: Sequence[Sequence[int]], by_memory: int
     ) -> Rates:
         """Return the rates of rows of a model."""
-        chosen = [_of(model, row) for row in rows]
-        fixed = [_longest(lines, 0) for lines in chosen]
-        token = [_longest(lines, 1) - f for lines, f in zip(chosen, fixed, strict=True)]
-        beside = _longest(model.lines, 1) - _longest(model.lines, 0)
-        limit = instance.max_active
+        chosen = [*([model.lines[line] for line in row] for row in rows), model.lines]
+        fixed, first = (integers([longest(lines, k) for lines in chosen]) for k in (0, 1))
+        token, limit = first - fixed, instance.max_active
+        fixed[-1] = 0
         assert by_memory == FULL or limit is not None, "without a limit tokens pay all"
-        all_fixed, all_token = _integers([*fixed, 0]), _integers([*token, beside])
-        return cls(all_fixed, all_token, model.kv_ns, instance.memory, limit, by_memory)
+        return cls(fixed, token, model.kv_ns, instance.memory, limit, by_memory)
 
-    def map(self, change: Callable[[Numbers], Numbers]) -> Rates:
-        """Return the rates with a function applied to both columns."""
-        return replace(self, fixed=change(self.fixed), token=change(self.token))
-
-
-class Cells(NamedTuple):
-    """Prices of cells, over the unit of a proof.
-
-    Parameters
-    ----------
-    round
-        What each round of a request costs, beyond its own price of a round and its tokens.
-    token
-        What each token costs that is held in a round.
-    rows
-        Prices of the rows; the last row has the shares of interference.
-    """
-
-    round: Numbers
-    token: Numbers
-    rows: Numbers
-
-    def of(self, kind: Any) -> Cells:
-        """Return them in one kind of numbers."""
-        return Cells(*(column.astype(kind) for column in self))
+    def in_floats(self) -> Rates:
+        """Return the rates with both columns in floats."""
+        return self._replace(fixed=self.fixed.astype(float), token=self.token.astype(float))
 
 
 def shared_rounds_value(
-    instance: Instance,
-    model: BatchTime,
-    proof: SharedRoundsProof,
-    arrivals: Sequence[int],
-    *,
-    chunks: bool = False,
-    done: Processed | None = None,
+    instance: Instance, model: BatchTime, proof: SharedRoundsProof, *, chunks: bool = False
 ) -> int:
     """Return the bound of a proof on total latency in nanoseconds, rounded up.
 
@@ -274,71 +106,89 @@ def shared_rounds_value(
         How long rounds last, at least.
     proof
         Prices.
-    arrivals
-        In nanoseconds.
-    chunks, done
-        As of `Columns.of`; with block shares in the proof neither is read.
+    chunks
+        Whether prompts are processed in pieces; in any case with block shares in the proof.
 
     Examples
     --------
     >>> from kvopt import BatchTime, Instance, Line, Request
     >>> pair, model = Instance(9, [Request(0, 2, 1)] * 2), BatchTime([Line(1000, 0)])
     >>> apart = SharedRoundsProof(((0,),), 64, 1000, (0, 0), (0, 0), (0, 0), ((0,),))
-    >>> shared_rounds_value(pair, model, apart, [0, 0])
+    >>> shared_rounds_value(pair, model, apart)
     2000
     """
+    chunks = chunks or bool(proof.block_shares)
     assert not chunks or all(len(row) == 1 for row in proof.rows), "a roof is of whole prompts"
     assert machines_of(instance) == 1 or not any(proof.interference + proof.grown), "of one"
-    assert not (proof.grown and (chunks or proof.block_shares)), "the backlog is of whole prompts"
-    grid, added = Grid(proof.unit, proof.cell), 0
-    if proof.block_shares:
-        columns = Columns.of_prefixes(instance, model, proof.rows, arrivals)
-        grid = grid._replace(period=proof.period)
-        columns = replace(columns, profile=_profile(instance, proof, columns))
-    else:
-        columns = Columns.of(instance, model, proof.rows, arrivals, chunks=chunks, done=done)
+    assert not (proof.grown and chunks), "the backlog is of whole prompts"
+    arrivals = arrivals_ns(instance)
+    done = processed(instance, arrivals) if proof.block_shares else None
+    columns = RoundColumns.of(instance, model, proof.rows, arrivals, chunks=chunks, done=done)
     prices = np.array(proof.row_prices, dtype=object).reshape(len(proof.rows), -1)
+    grid = CellGrid(proof.unit, proof.cell, prices.shape[1])
+    if proof.block_shares:
+        grid = grid._replace(period=proof.period)
+        length = proof.cell * proof.period
+        first = [arrival // length for arrival in columns.arrivals.tolist()]
+        weights = in_periods(proof.block_shares, first, -(-grid.cells // grid.period))
+        columns = columns._replace(profile=BlockUsers(instance.forest).profile(weights))
     rates = Rates.of(instance, model, proof.rows, proof.by_memory)
-    interference = _integers(proof.interference) * (grid.unit // FULL)
-    grown = _integers(proof.grown or (0,) * len(instance)) * (grid.unit // FULL)
-    left = grown
+    interference = integers(proof.interference) * (grid.unit // FULL)
+    grown = integers(proof.grown or (0,) * len(instance)) * (grid.unit // FULL)
+    added, left = 0, grown
     if proof.grown:
-        queue = queue_of(columns, grid, prices.shape[1])
-        in_order = (_integers(column)[queue.order] for column in (*proof.backlog, proof.waits))
-        *backlog, waits = in_order
-        charged = queue.exactly(grown[queue.order], Prices(np.array(backlog), waits))
-        added, left = charged.value // FINE, np.empty_like(grown)
-        left[queue.order] = charged.left
-    shares = Shares(_integers(proof.fixed), _integers(proof.slopes), interference, grown, left)
-    cells = priced(rates, prices, *charges(columns, shares, grid, prices.shape[1]))
-    kind = np.int64 if fits(_largest(columns, cells, grid, shares)) else object
-    requests, chosen = in_numbers(columns, grid.unit, shares, kind), cells.of(kind)
-    answers = Answers.of(len(instance), kind)
-    never = _BEYOND if kind is object else NEVER
-    quick(find_cheapest, kind)(0, len(instance), grid, never, chosen, requests, answers)
-    added += int(beside_value(columns, rates, shares))
-    total: int = sum(answers.values.tolist()) + added
-    total -= machines_of(instance) * grid.cell * int(cells.rows[:-1].sum())
-    return -(-total // grid.unit)
+        added, left = queue_of(columns, grid).exactly(
+            grown, np.array(proof.backlog, dtype=object), integers(proof.waits)
+        )
+    shares = Shares(integers(proof.fixed), integers(proof.slopes), interference, grown, left)
+    total, _, _ = evaluated(columns, rates, shares, prices, grid, machines_of(instance))
+    return int(-(-(total + added) // grid.unit))
 
 
-def _profile(instance: Instance, proof: SharedRoundsProof, columns: Columns) -> Numbers:
-    """Return the tokens that requests count in each period that has a cell."""
-    length = proof.cell * proof.period
-    first = [arrival // length for arrival in columns.arrivals.tolist()]
-    weights = in_periods(proof.block_shares, first, object)
-    missing = -(-len(proof.row_prices[0]) // proof.period) - weights.shape[1]
-    return BlockUsers(instance.forest).profile(np.pad(weights, ((0, 0), (0, max(0, missing)))))
+def evaluated(
+    columns: RoundColumns,
+    rates: Rates,
+    shares: Shares,
+    prices: Numbers,
+    grid: CellGrid,
+    machines: int,
+    threads: int = 1,
+) -> tuple[Any, CellPrices, Payments]:
+    """Return a bound without the backlog, over the unit, in floats or integers.
+
+    With it come the prices of cells, and the payments of requests.
+    """
+    cells = priced(rates, prices, *charges(columns, shares, grid))
+    kind, never = columns.arrivals.dtype, float(_BEYOND)
+    if kind.hasobject:
+        is_small = fits(_largest(columns, cells, grid, shares))
+        kind, never = (np.dtype(np.int64), NEVER) if is_small else (kind, _BEYOND)
+    payments, search = Payments.of(len(columns.arrivals), kind), quick(find_cheapest, kind)
+    numbers = in_kind(cells, kind), in_kind(columns, kind), in_kind(shares, kind)
+    map_ranges(
+        lambda first, last: search(first, last, grid, never, *numbers, payments),
+        len(payments.values),
+        threads,
+    )
+    total = exact(payments.values).sum() - machines * grid.cell * cells.rows[:-1].sum()
+    return total + times_alone_value(columns, rates, shares), cells, payments
 
 
-def queue_of(columns: Columns, grid: Grid, count: int) -> Queue:
+def queue_of(columns: RoundColumns, grid: CellGrid) -> Queue:
     """Return the requests by arrival, with the works of their prompts by all lines."""
-    return Queue.of(columns.arrivals, columns.alone, columns.prompts[-1], grid.cell, count)
+    return Queue.of(columns.arrivals, columns.alone, columns.prompts[-1], grid.cell, grid.cells)
 
 
-def beside_value(columns: Columns, rates: Rates, shares: Shares) -> Any:
+def works_of(columns: RoundColumns, rates: Rates) -> Numbers:
+    """Return by how much each request makes rounds of others longer in all."""
+    held = columns.rounds * columns.held + columns.growth
+    works: Numbers = rates.token[-1] * columns.rounds + columns.prompts[-1] + rates.kv * held
+    return works
+
+
+def times_alone_value(columns: RoundColumns, rates: Rates, shares: Shares) -> Any:
     """Return the times alone of shares of interference, less works of requests themselves."""
-    works = columns.works(rates)
+    works = works_of(columns, rates)
     values = (shares.interference + shares.grown) * columns.alone - shares.interference * works
     return (values - shares.left * (works - columns.prompts[-1])).sum()
 
@@ -348,14 +198,18 @@ def machines_of(instance: Instance) -> int:
     return min(instance.workers, max(1, len(instance)))
 
 
-def charges(columns: Columns, shares: Shares, grid: Grid, count: int) -> tuple[Numbers, ...]:
+def charges(columns: RoundColumns, shares: Shares, grid: CellGrid) -> tuple[Numbers, ...]:
     """Return what all requests pay in each cell: for a round, all works, and works of tokens."""
-    needed = payments(columns.arrivals, shares, grid, count)
-    beside = _beside(columns, shares.interference, grid, count)
-    return needed, beside, _beside(columns, shares.left, grid, count)
+    first, last = windows(columns, grid)
+    beside, left = (
+        sums_over(first, last, column, grid.cells) for column in (shares.interference, shares.left)
+    )
+    return payments_of_rounds(columns.arrivals, shares, grid), beside, left
 
 
-def priced(rates: Rates, prices: Numbers, needed: Numbers, beside: Numbers, left: Numbers) -> Cells:
+def priced(
+    rates: Rates, prices: Numbers, needed: Numbers, beside: Numbers, left: Numbers
+) -> CellPrices:
     """Return the prices of all cells, in integers or in floats.
 
     The first row is raised to the ``needed`` payments of rounds; what is left of fixed parts is
@@ -374,11 +228,12 @@ def priced(rates: Rates, prices: Numbers, needed: Numbers, beside: Numbers, left
     if rates.most_active is not None:
         active = active + (unpaid - by_memory) // rates.most_active
     held = rates.kv * (rows.sum(axis=0) + left)
-    return Cells(active, held + by_memory // rates.memory, rows)
+    return CellPrices(active, held + by_memory // rates.memory, rows)
 
 
-def payments(arrivals: Numbers, shares: Shares, grid: Grid, count: int) -> Numbers:
-    """Return what all requests pay for a round in each cell."""
+def payments_of_rounds(arrivals: Numbers, shares: Shares, grid: CellGrid) -> Numbers:
+    """Return the payment of all requests for a round in each cell."""
+    count = grid.cells
     kind = shares.fixed.dtype
     if kind.hasobject and len(arrivals) and count:
         last = max(int(arrivals.max()), count * grid.cell)
@@ -404,201 +259,58 @@ def _add_payments(
             needed[k] += pays
 
 
-def _beside(columns: Columns, shares: Numbers, grid: Grid, count: int) -> Numbers:
-    """Return the sum of the shares whose times alone contain each cell."""
-    first, last = windows(columns, grid, count)
-    changes = np.zeros(count + 1, dtype=shares.dtype)
-    np.add.at(changes, first, shares)
-    np.add.at(changes, last, -shares)
+def row_slopes(
+    rates: Rates, used: tuple[Floats, Floats, Floats], prices: Floats, needed: Floats, there: float
+) -> tuple[Floats, Floats, Floats]:
+    """Return works by each row, and slopes of a bound: by payments for a round, and by rows.
+
+    Requests use rounds, tokens and works of prompts, and pay ``needed`` for a round; ``there`` is
+    the time of all machines in a cell.
+    """
+    rounds, tokens, prompts = used
+    works = rates.token[:, None] * rounds + rates.kv * tokens + prompts
+    # What is left of the fixed parts is worth what tokens and active requests pay of it.
+    left = rates.by_memory / FULL * tokens / rates.memory
+    if rates.most_active is not None:
+        left = left + (1 - rates.by_memory / FULL) * rounds / rates.most_active
+    # A round that is paid raises the first row, or takes from what tokens pay.
+    is_raised = needed > (rates.fixed[1:-1, None] * prices[1:]).sum(axis=0)
+    dear = np.where(is_raised, (there - works[0]) / rates.fixed[0], left)
+    rows = works[:-1] - there + rates.fixed[:-1, None] * dear
+    rows[0] += rates.fixed[0] * (left - dear)
+    return works, dear, rows
+
+
+def windows(columns: RoundColumns, grid: CellGrid) -> tuple[Integers, Integers]:
+    """Return the first cell wholly in the window of each request, and the one after the last."""
+    first = -(-columns.arrivals // grid.cell)
+    last = np.maximum((columns.arrivals + columns.alone) // grid.cell, first)
+    begins, ends = (np.minimum(places, grid.cells).astype(int) for places in (first, last))
+    return begins, ends
+
+
+def sums_over(first: Integers, last: Integers, numbers: Numbers, count: int) -> Numbers:
+    """Return for each cell the sum of the numbers whose range of cells contains it."""
+    changes = np.zeros(count + 1, dtype=numbers.dtype)
+    np.add.at(changes, first, numbers)
+    np.add.at(changes, last, -numbers)
     sums: Numbers = np.cumsum(changes[:-1])
     return sums
 
 
-def windows(columns: Columns, grid: Grid, count: int) -> tuple[Integers, Integers]:
-    """Return the first cell wholly in the window of each request, and the one after the last."""
-    first = -(-columns.arrivals // grid.cell)
-    last = np.maximum((columns.arrivals + columns.alone) // grid.cell, first)
-    begins, ends = (np.minimum(places, count).astype(int) for places in (first, last))
-    return begins, ends
-
-
-class Requests(NamedTuple):
-    """The columns that the loops read, in one kind of numbers.
-
-    Those that are not of `Columns` or `Shares`: ``whole`` is the least length of all rounds,
-    ``later`` that of all but the first, ``rates`` the price of waiting, ``lowest`` the least
-    of the profile.
-    """
-
-    arrivals: Numbers
-    alone: Numbers
-    shortest: Numbers
-    whole: Numbers
-    later: Numbers
-    growth: Numbers
-    rates: Numbers
-    fixed: Numbers
-    slopes: Numbers
-    prompts: Numbers
-    nodes: Numbers
-    profile: Numbers
-    lowest: Numbers
-
-
-def in_numbers(columns: Columns, unit: int, shares: Shares, kind: Any) -> Requests:
-    """Return the columns that the loops read, in one kind of numbers."""
-    rates = columns.counts * unit - shares.interference - shares.grown
-    whole = columns.rounds * columns.shortest
-    chosen = (columns.arrivals, columns.alone, columns.shortest, whole, whole - columns.shortest,
-              columns.growth, rates, shares.fixed, shares.slopes, columns.prompts, columns.nodes,
-              columns.profile, columns.profile.min(axis=1))  # fmt: skip
-    return Requests(*(np.asarray(column).astype(kind) for column in chosen))
-
-
-class Answers(NamedTuple):
-    """What requests pay.
-
-    Parameters
-    ----------
-    values
-        The least cost, times the unit.
-    ends
-        The cell in which a request then completes; their number if it is after the last one.
-    limits
-        The price of the dearest service that it then uses.
-    """
-
-    values: Numbers
-    ends: Integers
-    limits: Numbers
-
-    @classmethod
-    def of(cls, count: int, kind: Any) -> Answers:
-        """Return space for the answers of so many requests."""
-        values, limits = np.zeros((2, count), dtype=kind)
-        return cls(values, np.zeros(count, dtype=np.int64), limits)
-
-
-def find_cheapest(
-    first: int,
-    last: int,
-    grid: Grid,
-    never: float,
-    prices: Cells,
-    requests: Requests,
-    answers: Answers,
-) -> None:
-    """Find the least cost of some requests; in Python where integers pass 64 bits.
-
-    Costs are below ``never``, which stands for that of a wait beyond it.
-
-    A request that completes in a cell uses the cheapest services of all cells from its arrival up
-    to this one.  Used cells are on a stack, the dearest first, which may be used in part.
-    """
-    cell, period = grid.cell, grid.period
-    by_round, by_token, rows = prices
-    (arrivals, alone, shortest, whole, later, growth, rates, fixed, slopes, prompts, nodes, profile,
-     lowest) = requests  # fmt: skip
-    values, ends, limits = answers
-    count = len(by_round)
-    stack, sizes = np.empty_like(by_round), np.empty_like(by_round)
-    for i in range(first, last):
-        arrival, k = arrivals[i], int(arrivals[i] // cell)
-        after, place, wait = k, count, max(alone[i], count * cell - arrival)
-        best = never + 0 * arrival if wait * 1.0 * rates[i] >= never else wait * rates[i]
-        head, top, total, cost, limit = 0, 0, 0 * arrival, 0 * arrival, 0 * arrival
-        token, prompt, least, is_bounded = 0 * arrival, 0 * arrival, 0 * arrival, False
-        node = 0 * arrival
-        while k < count:
-            begin, end = max(k * cell, arrival), (k + 1) * cell
-            time = rates[i] * max(alone[i], begin - arrival)
-            if time + least >= best:
-                break
-            # The cell joins those that are used, and what is dearer than needed leaves.
-            pays = max(fixed[i] - slopes[i] * (begin - arrival), 0 * arrival)
-            price = (pays + by_round[k] + by_token[k] * profile[i, k // period]) // shortest[i]
-            if total < whole[i] or price < stack[head]:
-                spot = top
-                while spot > head and stack[spot - 1] < price:
-                    stack[spot], sizes[spot] = stack[spot - 1], sizes[spot - 1]
-                    spot -= 1
-                stack[spot], sizes[spot] = price, end - begin
-                top += 1
-                total, cost = total + end - begin, cost + (end - begin) * price
-                while total - sizes[head] >= whole[i]:
-                    total, cost = total - sizes[head], cost - sizes[head] * stack[head]
-                    head += 1
-            if begin == arrival or by_token[k] < token:
-                token = by_token[k]
-            if end > arrival + alone[i]:
-                # Its prompt is processed before its later rounds, and so are its nodes, which
-                # may be so at another time.
-                while after <= k and after * cell < end - later[i]:
-                    work, beside = 0 * arrival, 0 * arrival
-                    for row in range(len(rows)):
-                        work += rows[row, after] * prompts[row, i]
-                        beside += rows[row, after] * nodes[row, i]
-                    if after * cell <= arrival or work < prompt:
-                        prompt = work
-                    if after * cell <= arrival or beside < node:
-                        node = beside
-                    after += 1
-                value = time + cost - (total - whole[i]) * stack[head]
-                value += growth[i] * token + prompt + node
-                if value < best:
-                    best, place, limit = value, k, stack[head]
-                if not is_bounded and rates[i] > 0:
-                    is_bounded = True
-                    # Services of all cells that are worth a wait cost so much at the least.
-                    last = min(count, int((arrival + best // rates[i]) // cell) + 1)
-                    low, token_low = by_round[k], by_token[k]
-                    for other in range(int(arrival // cell), last):
-                        low = min(low, by_round[other])
-                        token_low = min(token_low, by_token[other])
-                    least = (low + token_low * lowest[i]) // shortest[i] * whole[i]
-                    least += growth[i] * token_low
-            k += 1
-        values[i], ends[i], limits[i] = best, place, limit
-
-
-def _largest(columns: Columns, cells: Cells, grid: Grid, shares: Shares) -> int:
+def _largest(columns: RoundColumns, cells: CellPrices, grid: CellGrid, shares: Shares) -> int:
     """Return a limit of all numbers in `find_cheapest`."""
     if not len(columns.arrivals) or not len(cells.round):
         return 0
     fixed, slopes = int(shares.fixed.max()), int(shares.slopes.max())
     alone, count = int(columns.alone.max()), len(cells.round)
     wait = grid.unit * int(columns.counts.max()) * (2 * alone + 2 * grid.cell)
-    each = fixed + int(cells.token.max()) * int(columns.held.max()) + int(cells.round.max())
-    service = (each // int(columns.shortest.min()) + 1) * (alone + 2 * grid.cell)
+    price = fixed + int(cells.token.max()) * int(columns.held.max()) + int(cells.round.max())
+    service = (price // int(columns.shortest.min()) + 1) * (alone + 2 * grid.cell)
     works = columns.prompts.max(axis=1) + columns.nodes.max(axis=1)
     prompt = int((cells.rows.max(axis=1) * works).sum())
     growth = int(columns.growth.max()) * int(cells.token.max())
+    last = max(int(columns.arrivals.max()), grid.cell * count)
     # A price falls while it is positive, and one cell further.
-    times = (
-        max(int(columns.arrivals.max()), grid.cell * count),
-        slopes * (alone + grid.cell * count),
-    )
-    return int(max(wait + service + prompt + growth, each, *times))
-
-
-def _integers(values: Sequence[int]) -> Numbers:
-    """Return an array of integers of any size."""
-    return np.array(values, dtype=object)
-
-
-def _of(model: BatchTime, row: Sequence[int]) -> list[Line]:
-    """Return the lines of a row."""
-    return [model.lines[place] for place in row]
-
-
-def _longest(lines: Sequence[Line], tokens: int) -> int:
-    """Return the length of a round of so many tokens by some lines."""
-    return max(line.round_ns + line.token_ns * tokens for line in lines)
-
-
-def _longest_of(lines: Sequence[Line], tokens: Numbers) -> Numbers:
-    """Return the lengths of rounds of so many tokens by some lines."""
-    times = lines[0].round_ns + lines[0].token_ns * tokens
-    for line in lines[1:]:
-        times = np.maximum(times, line.round_ns + line.token_ns * tokens)
-    return times
+    fall = slopes * (alone + grid.cell * count)
+    return int(max(wait + service + prompt + growth, price, last, fall))

@@ -11,12 +11,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from kvopt.bounds.cheapest_services import CellPrices
 from kvopt.kernels.compiled import compiled
 from kvopt.kernels.copying import order_of
 from kvopt.problem.arrays import Floats, Integers, Numbers
 
 
-class Cells(NamedTuple):
+class PriceSums(NamedTuple):
     """Prices of cells, with 0 after the last, and sums of them.
 
     Parameters
@@ -35,20 +36,20 @@ class Cells(NamedTuple):
     moment: Numbers
 
     @classmethod
-    def of(cls, prices: Numbers, width: int) -> Cells:
+    def of(cls, prices: Numbers, width: int) -> PriceSums:
         """Sum prices up."""
         borders = np.arange(len(prices) + 1) * width
         weights = np.diff(borders * (borders + 1) // 2).astype(prices.dtype)
         none = np.zeros(1, dtype=prices.dtype)
         paid, moment = (
-            np.concatenate((none, np.cumsum(each)))
-            for each in (prices * prices.dtype.type(width), prices * weights)
+            np.concatenate((none, np.cumsum(terms)))
+            for terms in (prices * prices.dtype.type(width), prices * weights)
         )
         return cls(width, np.concatenate((prices, none)), paid, moment)
 
 
 @compiled
-def _up_to(cells: Cells, time: int) -> tuple[Any, Any]:
+def _up_to(cells: PriceSums, time: int) -> tuple[Any, Any]:
     """Return the sums of ``p_t`` and of ``t p_t`` over the times up to one."""
     cell = min(time // cells.width, len(cells.prices) - 1)
     begin, price = cell * cells.width, cells.prices[cell]
@@ -57,7 +58,7 @@ def _up_to(cells: Cells, time: int) -> tuple[Any, Any]:
 
 
 @compiled
-def _cost(cells: Cells, s: int, o: int, k: int) -> Any:
+def _cost(cells: PriceSums, s: int, o: int, k: int) -> Any:
     """Return the payment for tokens of a run from k on: ``sum_j p_{k+j} (s + j)``."""
     before, first = _up_to(cells, k)
     then, second = _up_to(cells, k + o)
@@ -67,7 +68,7 @@ def _cost(cells: Cells, s: int, o: int, k: int) -> Any:
 @compiled
 def least_costs(
     requests: tuple[Integers, Integers, Integers, Integers],
-    cells: Cells,
+    cells: PriceSums,
     costs: Numbers,
     starts: Integers,
 ) -> None:
@@ -121,8 +122,8 @@ def loads_of(
             time = until
 
 
-class Windows(NamedTuple):
-    """Requests that are active at their cheapest times.
+class Demands(NamedTuple):
+    """Requests that are active at their cheapest times, or in their cheapest rounds.
 
     Parameters
     ----------
@@ -131,7 +132,13 @@ class Windows(NamedTuple):
     amounts, later
         How long it is active, and how much of it may be after its first token.
     tops
-        Tokens that it holds in the cheapest part.
+        What it uses of a unit of the cheapest time.
+    fixed, shortest
+        Its price of a round, and the least length of one.
+    held, growth
+        Tokens held in the first round, and in addition in all later ones.
+    prompts
+        Work of its prompt by each row.
     """
 
     begins: Floats
@@ -140,11 +147,25 @@ class Windows(NamedTuple):
     amounts: Floats
     later: Floats
     tops: Floats
+    fixed: Floats
+    shortest: Floats
+    held: Floats
+    growth: Floats
+    prompts: Floats
+
+
+class Used(NamedTuple):
+    """Rounds (or times), tokens, and works by each row in cells, and rounds of each request."""
+
+    rounds: Floats
+    tokens: Floats
+    prompts: Floats
+    paid: Floats
 
 
 @compiled
 def _take_cheapest(
-    windows: Windows,
+    demands: Demands,
     i: int,
     slope: float,
     prices: Floats,
@@ -157,8 +178,8 @@ def _take_cheapest(
 
     ``prices`` and ``used`` are of its cells from the first one on; prices end with the last one.
     """
-    begin, early, end = windows.begins[i], windows.early[i], windows.ends[i]
-    left, later, top, cost = windows.amounts[i], windows.later[i], windows.tops[i], 0.0
+    begin, early, end = demands.begins[i], demands.early[i], demands.ends[i]
+    left, later, top, cost = demands.amounts[i], demands.later[i], demands.tops[i], 0.0
     # What is after the last price is free, and so comes first.
     free = min(max(early - max(begin, last * width), 0.0), left)
     after = min(max(end - max(early, last * width), 0.0), later, left - free)
@@ -186,112 +207,52 @@ def _take_cheapest(
 
 @compiled
 def fill_cheapest(
-    windows: Windows,
-    slope: float,
-    prices: Floats,
-    width: float,
-    costs: Floats,
-    loads: Floats,
-) -> None:
-    """Fill the cheapest times of each window, and add up the loads of those that cost below 1.
-
-    Times after its first token count up to an amount.  A request holds ``slope`` less for each unit
-    of time after the cheapest.
-    """
-    last = len(prices)
-    for i in range(len(windows.begins)):
-        first = min(int(windows.begins[i] // width), last)
-        until = min(int(np.ceil(windows.ends[i] / width)), last)
-        used = np.zeros(until - first)
-        costs[i] = _take_cheapest(windows, i, slope, prices[first:until], first, last, width, used)
-        if costs[i] < 1.0:
-            for place in range(until - first):
-                loads[first + place] += used[place]
-
-
-class Works(NamedTuple):
-    """What requests do in rounds that they share.
-
-    Parameters
-    ----------
-    fixed
-        What each pays for a round.
-    shortest
-        Least length of a round.
-    held, growth
-        Tokens held in the first round, and in addition in all later ones.
-    prompts
-        Work of each prompt by each row.
-    """
-
-    fixed: Floats
-    shortest: Floats
-    held: Floats
-    growth: Floats
-    prompts: Floats
-
-
-class Used(NamedTuple):
-    """What requests use: rounds, tokens and works by each row in cells, and rounds of each."""
-
-    rounds: Floats
-    tokens: Floats
-    prompts: Floats
-    paid: Floats
-
-
-@compiled
-def fill_rounds(
-    windows: Windows,
-    works: Works,
-    by_round: Floats,
-    by_token: Floats,
-    rows: Floats,
-    width: float,
-    costs: Floats,
-    used: Used,
+    demands: Demands, slope: float, cells: CellPrices, width: float, costs: Floats, used: Used
 ) -> None:
     """Fill the cheapest rounds and prompt of each request, and add up those that cost below 1.
 
-    A window has an amount of time, in which a round takes the least that it lasts.
+    A window has an amount of time, in which a round takes the least that it lasts.  Of a unit of
+    time after the cheapest a request uses ``slope`` less than of the one before.
     """
+    by_round, by_token, rows = cells
+    shortest, held, prompts = demands.shortest, demands.held, demands.prompts
     last = len(by_round)
-    for i in range(len(windows.begins)):
-        first = min(int(windows.begins[i] // width), last)
-        until = min(int(np.ceil(windows.ends[i] / width)), last)
-        until_first = np.ceil(windows.early[i] / width)
+    for i in range(len(demands.begins)):
+        first = min(int(demands.begins[i] // width), last)
+        until = min(int(np.ceil(demands.ends[i] / width)), last)
+        until_first = np.ceil(demands.early[i] / width)
         prices, part = np.empty(until - first), np.zeros(until - first)
         # Its tokens grow where they are cheapest, its prompt is before its first token.
         cheap, place, prompt = -1, -1, 0.0
         for cell in range(first, until):
-            price = works.fixed[i] + by_round[cell] + by_token[cell] * works.held[i]
-            prices[cell - first] = price / works.shortest[i]
+            price = demands.fixed[i] + by_round[cell] + by_token[cell] * held[i]
+            prices[cell - first] = price / shortest[i]
             if cheap < 0 or by_token[cell] < by_token[cheap]:
                 cheap = cell
             if cell < until_first:
                 work = 0.0
                 for row in range(len(rows)):
-                    work += rows[row, cell] * works.prompts[row, i]
+                    work += rows[row, cell] * prompts[row, i]
                 if place < 0 or work < prompt:
                     place, prompt = cell, work
-        if windows.ends[i] > last * width:
+        if demands.ends[i] > last * width:
             cheap = -1
-        if windows.early[i] > last * width:
+        if demands.early[i] > last * width:
             place, prompt = -1, 0.0
-        cost = prompt if cheap < 0 else prompt + by_token[cheap] * works.growth[i]
+        cost = prompt if cheap < 0 else prompt + by_token[cheap] * demands.growth[i]
         costs[i] = cost
         if cost >= 1.0:
             continue
-        costs[i] += _take_cheapest(windows, i, 0.0, prices, first, last, width, part)
+        costs[i] += _take_cheapest(demands, i, slope, prices, first, last, width, part)
         if costs[i] >= 1.0:
             continue
         if cheap >= 0:
-            used.tokens[cheap] += works.growth[i]
+            used.tokens[cheap] += demands.growth[i]
         if place >= 0:
             for row in range(len(rows)):
-                used.prompts[row, place] += works.prompts[row, i]
+                used.prompts[row, place] += prompts[row, i]
         for cell in range(first, until):
-            number = part[cell - first] / works.shortest[i]
+            number = part[cell - first] / shortest[i]
             used.rounds[cell] += number
-            used.tokens[cell] += number * works.held[i]
+            used.tokens[cell] += number * held[i]
             used.paid[i] += number

@@ -1,16 +1,18 @@
-"""Prices that prove a ceiling on attained service levels: of runs, and of cheapest times."""
+"""Prices of times that prove a ceiling on attained service levels."""
 
 from __future__ import annotations
 
 import math
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
+from operator import itemgetter
 from typing import NamedTuple
 
 import numpy as np
 
+from kvopt.bounds.cheapest_services import CellPrices
 from kvopt.incumbent.proofs import SloPrices
 from kvopt.kernels.magnitudes import fits
 from kvopt.problem.arrays import Floats, Integers, Numbers, columns_of
@@ -18,7 +20,7 @@ from kvopt.problem.instance import Instance
 
 CELLS_OF_A_WINDOW = 32
 """Cells of equal prices in a typical window."""
-_LEAST_CELLS, _MOST_CELLS = 64, 4096
+_LEAST_CELLS, _LIMIT_OF_CELLS = 64, 4096
 _BITS = 24
 """Bits of the largest numerator."""
 
@@ -42,7 +44,7 @@ class Span(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Window:
+class ActiveTimes:
     """When requests may be active, from the first arrival on, and cells of equal prices.
 
     Parameters
@@ -73,13 +75,13 @@ class Window:
         spans: Mapping[int, Span],
         busy: int,
         cells: int = CELLS_OF_A_WINDOW,
-    ) -> Window:
-        """Return the window of the requests with a span, which take so long one by one.
+    ) -> ActiveTimes:
+        """Return the times of the requests with a span, which take so long one by one.
 
         After the last arrival and this time nothing has to wait, so it needs no prices.  A typical
         request has so many cells in which it may be active.
         """
-        some = replace(instance, requests=tuple(instance.requests[i] for i in spans))
+        chosen = replace(instance, requests=tuple(instance.requests[i] for i in spans))
         first = min((arrivals[i] for i in spans), default=0)
         begins = [arrivals[i] - first for i in spans]
         idle = max(begins, default=0) + busy
@@ -90,14 +92,14 @@ class Window:
         last = min(max(ends, default=0), idle)
         lengths = sorted(end - begin for begin, end in zip(begins, early, strict=True))
         typical = lengths[len(rows) // 2] if rows else 1
-        wanted = max(_LEAST_CELLS, min(cells * last // typical, _MOST_CELLS))
+        wanted = max(_LEAST_CELLS, min(cells * last // typical, _LIMIT_OF_CELLS))
         widths = {max(1, -(-last // count)) for count in range(wanted, wanted * 5 // 4)}
         width = min(widths, key=lambda width: (-last % width, -width))  # the last one is full
+        count = -(-last // width)
         if not fits(max(ends, default=0)):
-            nothing = np.zeros(0, dtype=np.int64)
-            return cls(some, first, nothing, nothing, nothing, 1, 0)
+            begins, early, ends, width, count = [], [], [], 1, 0
         columns = np.array([begins, early, ends], dtype=np.int64)
-        return cls(some, first, columns[0], columns[1], columns[2], width, -(-last // width))
+        return cls(chosen, first, columns[0], columns[1], columns[2], width, count)
 
     @property
     def last(self) -> int:
@@ -109,109 +111,116 @@ class Window:
         return [self.first + cell * self.width for cell in range(self.count + 1)]
 
 
-class Kind:
-    """Common part of the kinds of ceilings: prices and their value."""
+class PricesOfTime:
+    """Prices of times, of machine time in seconds and of tokens in rounds, and their ceiling.
 
-    lines: tuple[int, ...] = ()
-    volumes: Floats
+    Parameters
+    ----------
+    times
+        The requests, and when they may be active.
+    volumes
+        What they use in all.
+    unit
+        The unit of volumes, over that in integers.
+    lines
+        Lines of the batch-time model, in seconds.
+    """
 
-    def __init__(self, window: Window) -> None:
-        self.window = window
-        self.memory = window.instance.memory
-        self.capacity = float(window.instance.workers * window.width)
-        """Capacity of a cell, in the unit of volumes."""
+    def __init__(
+        self, times: ActiveTimes, volumes: Floats, unit: int = 1, lines: tuple[int, ...] = ()
+    ) -> None:
+        self.times, self.volumes, self.lines = times, volumes, lines
+        self._memory, self._unit = times.instance.memory, unit
+        # Of a cell, in the unit of volumes.
+        self._capacity = float(times.instance.workers * times.width) * (self._memory / unit)
 
-    def least(self, prices: Floats) -> tuple[Floats, Floats]:
-        """Return the payment of each request, and the tokens in cells of those that pay below 1."""
+    def cheapest(self, prices: Floats) -> tuple[Floats, Floats]:
+        """Return the payment of each request, and the use of cells by those that pay below 1."""
         raise NotImplementedError
 
-    def integer_costs(self, proof: SloPrices) -> Iterator[int]:
+    def integer_costs(self, proof: SloPrices) -> Iterable[int]:
         """Yield the payment of each request, times the denominator."""
         raise NotImplementedError
 
     def first_prices(self) -> Floats:
         """Return the same price at all times, the best if only volumes counted."""
         sizes = np.sort(self.volumes)
-        total = self.capacity * self.window.count
+        total = self._capacity * self.times.count
         place = min(int(np.searchsorted(np.cumsum(sizes), total)), len(sizes) - 1)
-        return np.full(self.window.count, 1.0 / sizes[place])
+        return np.full(self.times.count, 1.0 / sizes[place])
 
     def evaluate(self, prices: Floats) -> tuple[float, Floats, Floats]:
         """Return minus the ceiling in floats, the payment of each request, and a slope."""
-        costs, loads = self.least(prices)
-        value = float(np.maximum(0.0, 1.0 - costs).sum() + self.capacity * prices.sum())
-        return -value, costs, loads - self.capacity
+        costs, loads = self.cheapest(prices)
+        value = float(np.maximum(0.0, 1.0 - costs).sum() + self._capacity * prices.sum())
+        return -value, costs, loads - self._capacity
 
     def rounded(self, prices: Floats) -> SloPrices:
         """Return prices in integers, equal ones next to each other as one."""
-        prices = prices / self.unit
-        most, volume = float(prices.max(initial=0.0)), float(self.volumes.max(initial=1.0))
-        if not most:
+        prices = prices / self._unit
+        highest, volume = float(prices.max(initial=0.0)), float(self.volumes.max(initial=1.0))
+        if not highest:
             return SloPrices((), (), 1, self.lines)
-        bits = _BITS - math.ceil(math.log2(most))
+        scale = scale_of(highest)
         if not self.lines:  # costs of runs have to fit into 64 bits
-            bits = min(bits, 60 - math.ceil(math.log2(most * volume + 1.0)))
-        scale = 1 << max(bits, 0)
-        cells = zip(np.rint(prices * float(scale)).tolist(), self.window.borders(), strict=False)
-        rows = [(next(group)[1], int(price)) for price, group in groupby(cells, lambda c: c[0])]
-        borders = [*(border for border, _ in rows), self.window.borders()[-1]]
-        return SloPrices(tuple(borders), tuple(price for _, price in rows), scale, self.lines)
-
-    unit = 1.0
-    """The unit of volumes over that in integers."""
+            scale = min(scale, 1 << max(60 - math.ceil(math.log2(highest * volume + 1.0)), 0))
+        borders = [self.times.first + cell * self.times.width for cell in range(len(prices) + 1)]
+        cells = zip(np.rint(prices * float(scale)).tolist(), borders, strict=False)
+        rows = [(next(group)[1], int(price)) for price, group in groupby(cells, itemgetter(0))]
+        edges = [*(border for border, _ in rows), borders[-1]]
+        return SloPrices(tuple(edges), tuple(price for _, price in rows), scale, self.lines)
 
     def proved(self, proof: SloPrices) -> int:
         """Return the ceiling that prices prove, in integers."""
-        one = proof.denominator
+        unit = proof.denominator
         if not proof.numerators:
-            return len(self.window.instance)
-        total = sum(max(0, one - cost) for cost in self.integer_costs(proof))
-        total += self.window.instance.workers * self.memory * proof.paid
-        return total // one
+            return len(self.times.instance)
+        total = sum(max(0, unit - cost) for cost in self.integer_costs(proof))
+        total += self.times.instance.workers * self._memory * proof.paid
+        return total // unit
 
 
-class OfRuns(Kind):
+class OfRuns(PricesOfTime):
     """Prices in rounds, for requests that run to their end once started."""
 
-    def __init__(self, window: Window) -> None:
-        super().__init__(window)
-        requests = window.instance.requests
-        self.capacity *= self.memory
+    def __init__(self, times: ActiveTimes) -> None:
+        requests = times.instance.requests
+        super().__init__(times, np.array([r.volume for r in requests], dtype=float))
         _, prompts, outputs = columns_of(requests)
-        self._shape = (window.begins, prompts, outputs, window.early - 1)
-        self.volumes = np.array([r.volume for r in requests], dtype=float)
+        self._shape = (times.begins, prompts, outputs, times.early - 1)
 
-    def _cheapest(self, prices: Numbers) -> tuple[Numbers, Integers]:
-        from kvopt.bounds.slo_costs import Cells, least_costs  # it loads numba
+    def _cheapest_runs(self, prices: Numbers) -> tuple[Numbers, Integers]:
+        from kvopt.bounds.slo_costs import PriceSums, least_costs  # it loads numba
 
         costs, starts = np.zeros(len(self.volumes), dtype=prices.dtype), self._shape[3].copy()
-        least_costs(self._shape, Cells.of(prices, self.window.width), costs, starts)
+        least_costs(self._shape, PriceSums.of(prices, self.times.width), costs, starts)
         return costs, starts
 
-    def least(self, prices: Floats) -> tuple[Floats, Floats]:
+    def cheapest(self, prices: Floats) -> tuple[Floats, Floats]:
         """Return payments and holdings of the cheapest runs."""
         from kvopt.bounds.slo_costs import loads_of
 
-        costs, starts = self._cheapest(prices)
+        costs, starts = self._cheapest_runs(prices)
         starts[costs >= 1.0] = -1
         loads = np.zeros(len(prices))
-        loads_of(self._shape[1], self._shape[2], starts, self.window.width, loads)
+        loads_of(self._shape[1], self._shape[2], starts, self.times.width, loads)
         return costs, loads
 
-    def integer_costs(self, proof: SloPrices) -> Iterator[int]:
-        """Yield the payments of the cheapest runs."""
-        sizes = np.diff(proof.times) // self.window.width
-        costs, _ = self._cheapest(np.repeat(np.array(proof.numerators, dtype=np.int64), sizes))
-        yield from costs.tolist()
+    def integer_costs(self, proof: SloPrices) -> Iterable[int]:
+        """Return the payments of the cheapest runs."""
+        sizes = np.diff(proof.times) // self.times.width
+        prices = np.repeat(np.array(proof.numerators, dtype=np.int64), sizes)
+        costs: list[int] = self._cheapest_runs(prices)[0].tolist()
+        return costs
 
 
-class OfCheapestTimes(Kind):
+class OfCheapestTimes(PricesOfTime):
     """Prices with which a request is active at its cheapest times, some of them before `early`.
 
     Parameters
     ----------
-    window
-        The requests, and when.
+    times
+        The requests, and when they may be active.
     amounts, later
         How long each request is active, and how much of it may be after its first token.
     tops, slope
@@ -223,56 +232,72 @@ class OfCheapestTimes(Kind):
 
     def __init__(
         self,
-        window: Window,
+        times: ActiveTimes,
         amounts: list[int],
         later: list[int],
         tops: list[int],
         slope: int,
         lines: tuple[int, ...] = (),
     ) -> None:
-        super().__init__(window)
-        self.lines, self._slope = lines, slope
-        self._times = window.begins, window.early, window.ends
-        self.unit = float(self.memory) if lines else 1.0
+        unit = times.instance.memory if lines else 1
+        whole, late = (np.array(column, dtype=float) / unit for column in (amounts, later))
+        top = np.array(tops, dtype=float)
+        super().__init__(times, whole * (top - slope * (whole - 1.0) / 2.0), unit, lines)
+        self._slope = slope
         self._integers = list(zip(amounts, later, tops, strict=True))
-        self.capacity *= self.memory / self.unit
-        self._amounts = np.array(amounts, dtype=float) / self.unit
-        self._later = np.array(later, dtype=float) / self.unit
-        self._tops = np.array(tops, dtype=float)
-        held = self._tops - slope * (self._amounts - 1.0) / 2.0
-        self.volumes = self._amounts * held
+        begins, early, ends = (c.astype(float) for c in (times.begins, times.early, times.ends))
+        none = np.zeros(len(whole))
+        shape = none, np.ones(len(whole)), none, none, np.zeros((0, len(whole)))
+        self._columns = begins, early, ends, whole, late, top, *shape
 
-    def least(self, prices: Floats) -> tuple[Floats, Floats]:
+    def cheapest(self, prices: Floats) -> tuple[Floats, Floats]:
         """Return costs and holdings of the cheapest times."""
-        from kvopt.bounds.slo_costs import Windows, fill_cheapest  # it loads numba
+        from kvopt.bounds.slo_costs import Demands, Used, fill_cheapest  # it loads numba
 
-        costs, loads = np.zeros(len(self.volumes)), np.zeros(len(prices))
-        begins, early, ends = (column.astype(float) for column in self._times)
-        windows = Windows(begins, early, ends, self._amounts, self._later, self._tops)
-        width = float(self.window.width)
-        fill_cheapest(windows, float(self._slope), prices, width, costs, loads)
+        costs, paid = np.zeros((2, len(self.volumes)))
+        loads, none = np.zeros((2, len(prices)))
+        rows = np.zeros((0, len(prices)))
+        cells, used = CellPrices(prices, none, rows), Used(loads, none, rows, paid)
+        demands, width = Demands(*self._columns), float(self.times.width)
+        fill_cheapest(demands, float(self._slope), cells, width, costs, used)
         return costs, loads
 
     def integer_costs(self, proof: SloPrices) -> Iterator[int]:
         """Yield the costs of the cheapest times."""
-        rate, last = self.memory if self.lines else 1, self.window.last
-        borders = [time - self.window.first for time in proof.times]
+        times, last = self.times, self.times.last
+        borders = [time - times.first for time in proof.times]
         cells = list(zip(borders, borders[1:], proof.numerators, strict=False))
-        windows = zip(*(column.tolist() for column in self._times), strict=True)
-        for (left, later, top), (begin, early, end) in zip(self._integers, windows, strict=True):
+        windows = zip(*(c.tolist() for c in (times.begins, times.early, times.ends)), strict=True)
+        for amounts, (begin, early, end) in zip(self._integers, windows, strict=True):
             part = cells[max(bisect_right(borders, begin) - 1, 0) : bisect_left(borders, end)]
             part.append((last, max(end, last), 0))  # time without a price
             sizes = [
-                (price, is_late, rate * (min(b, until) - max(a, since)))
+                (price, is_late, self._unit * (min(b, until) - max(a, since)))
                 for a, b, price in part
                 for is_late, since, until in ((False, begin, early), (True, early, end))
                 if min(b, until) > max(a, since)
             ]
-            cost = 0
-            for price, is_late, size in sorted(sizes):
-                size = min(size, left, later if is_late else left)
-                cost += price * (size * top - self._slope * (size * (size - 1) // 2))
-                top -= self._slope * size
-                left -= size
-                later -= size * is_late
-            yield cost
+            yield cheapest_cost(sizes, *amounts, self._slope)
+
+
+def cheapest_cost(
+    sizes: Iterable[tuple[int, bool, int]], amount: int, later: int, top: int = 1, slope: int = 0
+) -> int:
+    """Return the cost of the cheapest amount of times, each with a price, its place and a size.
+
+    Of late times no more than ``later`` count.  At the cheapest time ``top`` tokens are held, then
+    ``slope`` less at each next one.
+    """
+    cost = 0
+    for price, is_late, size in sorted(sizes):
+        size = min(size, amount, later if is_late else amount)
+        cost += price * (size * top - slope * (size * (size - 1) // 2))
+        top -= slope * size
+        amount -= size
+        later -= size * is_late
+    return cost
+
+
+def scale_of(highest: float, bits: int = 0) -> int:
+    """Return a denominator of prices up to this one: a power of two of so many bits or more."""
+    return 1 << max(_BITS - math.ceil(math.log2(highest)), bits)

@@ -8,24 +8,28 @@ its last token is due.  ``docs/service-levels.md`` has the proof.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Sequence
-from operator import itemgetter
+from collections.abc import Sequence
 
 import numpy as np
 
-from kvopt.bounds.seconds import Way
-from kvopt.bounds.seconds_evaluation import FULL
-from kvopt.bounds.shared_rounds import Cells, Columns, Rates, machines_of, priced
-from kvopt.bounds.shares import Processed
-from kvopt.bounds.slo_prices import Window
+from kvopt.bounds.cheapest_services import CellPrices, RoundColumns, in_kind
+from kvopt.bounds.gradient_ascent import Point, Steps, ascend
+from kvopt.bounds.prefix_shares import Processed
+from kvopt.bounds.seconds_evaluation import FULL, integers
+from kvopt.bounds.shared_rounds import (
+    Rates,
+    machines_of,
+    priced,
+    row_slopes,
+    sums_over,
+    works_of,
+)
+from kvopt.bounds.slo_prices import ActiveTimes, cheapest_cost, scale_of
 from kvopt.incumbent.proofs import SharedRoundsProof
 from kvopt.kernels.budget import Budget
 from kvopt.problem.arrays import Floats, Numbers
 from kvopt.problem.batch_time import BatchTime
 
-_BITS = 24
-"""Bits of the largest price of a row."""
 _SCALE = 2.0**60
 """Factor by which prices are so large that it does not matter that `priced` rounds them."""
 _FIRST = (0.0, 0.3, 0.6, 1.0)
@@ -34,28 +38,22 @@ _LOWEST, _FLOOR = 1e-3, 0.1
 """Lowest first part of rounds, and lowest scale of a price."""
 CELLS_OF_ROUNDS = 8
 """Cells of equal prices in a typical window: with more of them the way is longer."""
-_STEPS = 1500
-"""Limit of the steps."""
-_STEP, _SHORTER, _SHORTEST = 0.2, 0.5, 2e-3
-"""First change of a price over its scale, its factor where little is gained, and its lowest."""
-_ENOUGH = 1e-4
-"""Little is a smaller share of the value, in so many steps as are patience."""
-_MOMENTUM, _MEMORY = 0.97, 0.99
-"""Decay, in each step, of the means of the slope and of its square."""
-_RECENT, _PATIENCE = 0.1, 40
-"""Weight of the last point in the mean, which is evaluated after so many steps."""
+_STEPS = Steps(
+    1499, 0.2, momentum=0.97, memory=0.99, recent=0.1, patience=40, enough=1e-4,
+    shorter=0.5, shortest=2e-3,
+)  # fmt: skip
+"""Steps of prices over their scales."""
 
 
 class OfSharedRounds:
     """Prices of machine time by several rows of lines, and of the rounds of each request.
 
-    Prices are in one array: those of rounds over the fixed part of the first row, then those of
-    cells, row by row.
+    A point has prices of rounds over the fixed part of the first row, and those of rows in cells.
 
     Parameters
     ----------
-    window
-        The requests, and when.
+    times
+        The requests, and when they may be active.
     fresh
         Prompt tokens that each surely processes.
     model, rows
@@ -66,183 +64,153 @@ class OfSharedRounds:
 
     def __init__(
         self,
-        window: Window,
+        times: ActiveTimes,
         fresh: Sequence[int],
         model: BatchTime,
         rows: Sequence[tuple[int, ...]],
         *,
         chunks: bool,
     ) -> None:
-        self.window = window
-        some, begins = window.instance, window.begins.tolist()
-        done = Processed(fresh, [()] * len(some))
-        self._columns = Columns.of(some, model, rows, begins, chunks=chunks, done=done)
+        self._times, instance, begins = times, times.instance, times.begins.tolist()
+        done = Processed(fresh)
+        self._exact = RoundColumns.of(instance, model, rows, begins, chunks=chunks, done=done)
         # The ceiling of a limit of active requests is the one without.
-        self._rates = Rates.of(some, model, rows, FULL)
+        self._exact_rates = Rates.of(instance, model, rows, FULL)
         self._rows = tuple(rows)
-        self._machines = machines_of(some)
+        self._columns, self._rates = in_kind(self._exact, float), self._exact_rates.in_floats()
+        self._there = machines_of(instance) * times.width
+        # The cells that the window of each request touches.
         self._reach = (
-            np.minimum(window.begins // window.width, window.count),
-            np.minimum(-(-window.ends // window.width), window.count),
+            np.minimum(times.begins // times.width, times.count),
+            np.minimum(-(-times.ends // times.width), times.count),
         )
-        self._float = self._columns.map(lambda column: column.astype(float))
-        self._float_rates = self._rates.map(lambda column: column.astype(float))
+        self._scale: Point = ()
 
-    def started(self, line: Sequence[int], other: Window, prices: Floats) -> Floats:
-        """Return the best of first prices, from prices of machine time by some lines in cells."""
-        place = self._rows.index(tuple(line)) if tuple(line) in self._rows else 0
-        rows = np.zeros((len(self._rows), self.window.count))
-        borders = [np.arange(some.count + 1) * some.width for some in (self.window, other)]
+    def started(self, lines: Sequence[int], other: ActiveTimes, prices: Floats) -> Point:
+        """Return the best of first points, from prices of machine time by some lines in cells."""
+        place = self._rows.index(tuple(lines)) if tuple(lines) in self._rows else 0
+        rows = np.zeros((len(self._rows), self._times.count))
+        to, since = (np.arange(times.count + 1) * times.width for times in (self._times, other))
         paid = np.append(0.0, np.cumsum(prices * other.width))
-        rows[place] = np.diff(np.interp(borders[0], borders[1], paid)) / self.window.width
-        fixed = self._float_rates.fixed
+        rows[place] = np.diff(np.interp(to, since, paid)) / self._times.width
+        fixed = self._rates.fixed
         shares = self._shares(rows[place]) * fixed[place] / fixed[0]
         points = []
         for part in _FIRST:
             left = rows.copy()
             left[0] -= part * rows[0]
-            points.append(np.concatenate([max(part, _LOWEST) * shares, left.ravel()]))
+            points.append((max(part, _LOWEST) * shares, left))
         return max(points, key=lambda point: self.evaluate(point)[0])
 
     def _shares(self, machine: Floats) -> Floats:
-        """Return what each request pays in the mean if all that may be active share a price."""
-        together = np.maximum(self._over(np.ones(len(self._float.arrivals))), 1.0)
+        """Return the mean price of each request if all that may be active share a price."""
+        together = np.maximum(self._over(np.ones(len(self._columns.arrivals))), 1.0)
         sums = np.append(0.0, np.cumsum(machine / together))
         first, last = self._reach
         shares: Floats = (sums[last] - sums[first]) / np.maximum(last - first, 1)
         return shares
 
-    def climbed(self, point: Floats, budget: Budget) -> Floats:
-        """Return the best prices on a way upwards, and on that of a moving mean of its points."""
-        count = len(self._float.arrivals)
-        machine = point[count:].reshape(len(self._rows), -1).sum(axis=0)
+    def climbed(self, point: Point, budget: Budget) -> Point:
+        """Return the best point on a way upwards, and on that of a moving mean of its points."""
+        machine = point[1].sum(axis=0)
         # Prices at which a mean request pays for what it is worth are the scale of low ones.
-        lowest = max(machine.mean(), 1.0 / max(self._float.works(self._float_rates).mean(), 1.0))
+        lowest = max(machine.mean(), 1.0 / max(works_of(self._columns, self._rates).mean(), 1.0))
         machine = np.maximum(machine, _FLOOR * lowest)
-        scale = np.concatenate([
-            np.maximum(point[:count], _FLOOR * self._shares(machine)),
-            np.tile(machine, len(self._rows)),
-        ])  # fmt: skip
-        value, _, slope = self.evaluate(point)
-        best, mean, earlier = (value, point), point, value
-        way, length = Way(point.shape, _MOMENTUM, _MEMORY), _STEP
-        for step in range(1, _STEPS):
-            if budget.over() or length < _SHORTEST:
-                break
-            point = np.maximum(point + length * scale * way.after(scale * slope), 0.0)
-            mean = (1 - _RECENT) * mean + _RECENT * point
-            value, _, slope = self.evaluate(point)
-            best = max(best, (value, point), key=itemgetter(0))
-            if step % _PATIENCE:
-                continue
-            best = max(best, (self.evaluate(mean)[0], mean), key=itemgetter(0))
-            if best[0] - earlier < _ENOUGH * abs(best[0]):  # shorter steps, from the best
-                length *= _SHORTER
-                point = mean = best[1]
-                _, _, slope = self.evaluate(point)
-                way = Way(point.shape, _MOMENTUM, _MEMORY)
-            earlier = best[0]
-        return best[1]
+        self._scale = np.maximum(point[0], _FLOOR * self._shares(machine)), machine
+        return ascend(self, point, _STEPS, budget).point
 
-    def evaluate(self, prices: Floats) -> tuple[float, Floats, Floats]:
-        """Return minus the ceiling in floats, the payment of each request, and a slope."""
-        from kvopt.bounds.slo_costs import Used, Windows, Works, fill_rounds  # it loads numba
+    def evaluate(self, point: Point) -> tuple[float, tuple[Floats, Point]]:
+        """Return minus the ceiling in floats, with the payment of each request and a slope."""
+        from kvopt.bounds.slo_costs import Demands, Used, fill_cheapest  # it loads numba
 
-        columns, rates, window = self._float, self._float_rates, self.window
-        count, width = len(columns.arrivals), float(window.width)
-        fixed = prices[:count] * rates.fixed[0]
-        rows = prices[count:].reshape(len(self._rows), -1)
+        columns, rates, times = self._columns, self._rates, self._times
+        count = len(columns.arrivals)
+        fixed, rows = point[0] * rates.fixed[0], point[1]
         needed = self._over(fixed)
         cells = priced(rates, rows * _SCALE, needed * _SCALE, 0.0 * needed, 0.0 * needed)
-        cells = Cells(*(column / _SCALE for column in cells))
+        cells = CellPrices(*(column / _SCALE for column in cells))
         whole = columns.rounds * columns.shortest
-        begins, early, ends = np.array([window.begins, window.early, window.ends], dtype=float)
-        windows = Windows(begins, early, ends, whole, whole - columns.shortest, np.ones(count))
-        works = Works(
-            fixed, columns.shortest, columns.profile[:, 0].copy(), columns.growth, columns.prompts
+        begins, early, ends = np.array([times.begins, times.early, times.ends], dtype=float)
+        demands = Demands(
+            begins,
+            early,
+            ends,
+            whole,
+            whole - columns.shortest,
+            np.ones(count),
+            fixed,
+            columns.shortest,
+            columns.held,
+            columns.growth,
+            columns.prompts,
         )
         costs, paid = np.zeros((2, count))
-        rounds, tokens = np.zeros((2, window.count))
+        rounds, tokens = np.zeros((2, times.count))
         used = Used(rounds, tokens, np.zeros_like(cells.rows), paid)
-        fill_rounds(windows, works, *cells, width, costs, used)
-        there = self._machines * width
-        value = float(np.maximum(0.0, 1.0 - costs).sum() + there * cells.rows[:-1].sum())
-        return -value, costs, self._slope(rows, needed, there, used)
-
-    def _slope(
-        self, rows: Floats, needed: Floats, there: float, used: tuple[Floats, ...]
-    ) -> Floats:
-        """Return how minus the ceiling changes with each price."""
-        rates, (rounds, tokens, prompts, paid) = self._float_rates, used
-        works = rates.token[:, None] * rounds + rates.kv * tokens + prompts
-        left = tokens / rates.memory
-        is_raised = needed > (rates.fixed[1:-1, None] * rows[1:]).sum(axis=0)
-        # A round that is paid raises the first row, or takes from what tokens pay.
-        dear = np.where(is_raised, (there - works[0]) / rates.fixed[0], left)
-        slopes = works[:-1] - there + rates.fixed[:-1, None] * dear
-        slopes[0] += rates.fixed[0] * (left - dear)
+        fill_cheapest(demands, 0.0, cells, float(times.width), costs, used)
+        value = float(np.maximum(0.0, 1.0 - costs).sum() + self._there * cells.rows[:-1].sum())
+        _, dear, slopes = row_slopes(rates, used[:3], rows, needed, self._there)
         sums = np.append(0.0, np.cumsum(dear))
         first, last = self._reach
-        return np.concatenate([rates.fixed[0] * (paid - sums[last] + sums[first]), slopes.ravel()])
+        return -value, (costs, (rates.fixed[0] * (paid - sums[last] + sums[first]), slopes))
+
+    def slope(self, _: Point, data: tuple[Floats, Point]) -> Point:
+        """Return the slope by the scale of each price."""
+        return tuple(scale * slope for scale, slope in zip(self._scale, data[1], strict=True))
+
+    def moved(self, point: Point, directions: Point, step: float) -> Point:
+        """Return the next point, by the scale of each price."""
+        return tuple(
+            np.maximum(column + step * scale * direction, 0.0)
+            for column, scale, direction in zip(point, self._scale, directions, strict=True)
+        )
 
     def _over(self, values: Numbers) -> Numbers:
         """Return for each cell the sum over the requests whose window touches it."""
-        changes = np.zeros(self.window.count + 1, dtype=values.dtype)
-        first, last = self._reach
-        np.add.at(changes, first, values)
-        np.add.at(changes, last, -values)
-        sums: Numbers = np.cumsum(changes[:-1])
-        return sums if sums.dtype.hasobject else np.maximum(sums, 0.0)
+        sums: Numbers = np.maximum(sums_over(*self._reach, values, self._times.count), 0)
+        return sums
 
-    def shared(self, prices: Floats) -> SharedRoundsProof:
+    def rounded(self, point: Point) -> SharedRoundsProof:
         """Return prices in integers."""
-        count = len(self._float.arrivals)
-        most = float(prices.max(initial=0.0)) or 1.0
-        unit = 1 << max(_BITS - math.ceil(math.log2(most)), FULL.bit_length() - 1)
-        fixed = np.rint(prices[:count] * self._float_rates.fixed[0] * float(unit)).tolist()
-        rows = np.rint(prices[count:] * float(unit)).reshape(len(self._rows), -1).tolist()
-        numbers = tuple(tuple(map(int, row)) for row in rows)
-        shares = tuple(map(int, fixed))
-        return SharedRoundsProof(self._rows, unit, self.window.width, shares, (), (), numbers)
+        fixed, rows = point
+        highest = max(float(fixed.max(initial=0.0)), float(rows.max(initial=0.0))) or 1.0
+        unit = scale_of(highest, FULL.bit_length() - 1)
+        shares = np.rint(fixed * self._rates.fixed[0] * float(unit)).tolist()
+        prices = tuple(tuple(map(int, row)) for row in np.rint(rows * float(unit)).tolist())
+        width = self._times.width
+        return SharedRoundsProof(self._rows, unit, width, tuple(map(int, shares)), (), (), prices)
 
-    def ceiling(self, proof: SharedRoundsProof) -> int:
+    def proved(self, proof: SharedRoundsProof) -> int:
         """Return the ceiling that prices prove, in integers."""
-        fixed = np.array(proof.fixed, dtype=object)
-        rows = np.array(proof.row_prices, dtype=object)
-        needed = self._over(fixed)
-        cells = priced(self._rates, rows, needed, 0 * needed, 0 * needed)
-        total = sum(max(0, proof.unit - cost) for cost in self._integer_costs(fixed, cells))
-        total += self._machines * proof.cell * int(cells.rows[:-1].sum())
+        needed = self._over(integers(proof.fixed))
+        prices = np.array(proof.row_prices, dtype=object)
+        cells = priced(self._exact_rates, prices, needed, 0 * needed, 0 * needed)
+        total = self._there * int(cells.rows[:-1].sum())
+        for i in range(len(proof.fixed)):
+            total += max(0, proof.unit - self._cost(i, proof.fixed[i], cells))
         return int(total // proof.unit)
 
-    def _integer_costs(self, fixed: Numbers, cells: Cells) -> Iterator[int]:
-        """Yield the payment of each request, times the unit."""
-        window, columns, width = self.window, self._columns, self.window.width
-        by_round, by_token = cells.round.tolist(), cells.token.tolist()
-        times = zip(
-            window.begins.tolist(), window.early.tolist(), window.ends.tolist(), strict=True
-        )
-        for i, (begin, early, end) in enumerate(times):
-            first, last = min(begin // width, window.count), min(-(-end // width), window.count)
-            held, shortest, sizes = columns.profile[i, 0], columns.shortest[i], []
-            for cell in range(first, last):
-                price = (fixed[i] + by_round[cell] + by_token[cell] * held) // shortest
-                since, until = max(begin, cell * width), min(end, (cell + 1) * width)
-                middle = min(max(since, early), until)
-                sizes += [(price, False, middle - since), (price, True, until - middle)]
-            left = columns.rounds[i] * shortest
-            later, cost, is_free = left - shortest, 0, end > window.last
-            if is_free:  # after the last price
-                sizes += [(0, False, max(early - max(begin, window.last), 0))]
-                sizes += [(0, True, end - max(early, window.last))]
-            for price, is_late, size in sorted(sizes):
-                size = min(size, left, later if is_late else left)
-                cost += price * size
-                left -= size
-                later -= size * is_late
-            if not is_free:
-                cost += columns.growth[i] * min(by_token[first:last])
-            if early <= window.last:
-                until = -(-early // width)
-                cost += int((cells.rows[:, first:until] * columns.prompts[:, i, None]).sum(0).min())
-            yield int(cost)
+    def _cost(self, i: int, fixed: int, cells: CellPrices) -> int:
+        """Return the payment of a request, times the unit, in integers."""
+        times, columns, width = self._times, self._exact, self._times.width
+        begin, early, end = (int(column[i]) for column in (times.begins, times.early, times.ends))
+        first, last = (int(column[i]) for column in self._reach)
+        held, shortest = columns.held[i], columns.shortest[i]
+        by_round, by_token = cells.round[first:last].tolist(), cells.token[first:last].tolist()
+        sizes = []
+        for cell, (a_round, token) in enumerate(zip(by_round, by_token, strict=True), first):
+            price = (fixed + a_round + token * held) // shortest
+            since, until = max(begin, cell * width), min(end, (cell + 1) * width)
+            middle = min(max(since, early), until)
+            sizes += [(price, False, middle - since), (price, True, until - middle)]
+        if end > times.last:  # after the last price times are free
+            sizes += [(0, False, max(early - max(begin, times.last), 0))]
+            sizes += [(0, True, end - max(early, times.last))]
+        whole = columns.rounds[i] * shortest
+        cost = cheapest_cost(sizes, whole, whole - shortest)
+        if end <= times.last:
+            cost += columns.growth[i] * min(by_token)
+        if early <= times.last:
+            rows = cells.rows[:, first : -(-early // width)]
+            cost += int((rows * columns.prompts[:, i, None]).sum(axis=0).min())
+        return int(cost)

@@ -16,23 +16,25 @@ needs at time t, for several c, and
 is at most the total latency of any schedule.  ``w_c(h)`` rises by one at each multiple of
 ``(M + 1) / (c + 1)``, so a charge is a price of tokens and `kvopt.bounds.prices.Steps`.
 
-First prices are those of coarse programs (`kvopt.bounds.coarse`), finer ones while there is time.
-They climb as prices of tokens do (`kvopt.bounds.lagrangian`), which gains most for few
-requests.  Prices of slots are straight lines between borders.  Prices of tokens are offered as
-means over some rounds: these prove a little more, and can be checked in half the time.
+First prices are those of coarse programs, finer ones while there is time.  In such a program a
+sample stands for all requests, hundreds of rounds are one cell, and a request takes all that it
+needs from the cell in which it starts.  Prices rise as those of tokens do
+(`kvopt.bounds.lagrangian`), which gains most for few requests.  Prices of slots are straight lines
+between borders.  Proofs have means of prices of tokens over some rounds: these prove a little more,
+and can be checked in half the time.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from functools import partial
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kvopt.bounds.coarse import CoarsePrices, coarse_prices
 from kvopt.bounds.kinds import Kinds
-from kvopt.bounds.lagrangian import Ascent, ascend, offer_prices, refuse_long
+from kvopt.bounds.lagrangian import Ascent, checked_prices, priced_rounds, rising_prices
 from kvopt.bounds.prices import (
     finest_denominator,
     rounded,
@@ -42,18 +44,23 @@ from kvopt.bounds.prices import (
 )
 from kvopt.bounds.scan import Scanner
 from kvopt.errors import Stopped
-from kvopt.incumbent.incumbent import Search
-from kvopt.incumbent.proofs import PriceProof, Slots
+from kvopt.formulations.time_indexed import Program
+from kvopt.incumbent.limits import Limits
+from kvopt.incumbent.proofs import CheckedBound, PriceProof, Slots
 from kvopt.kernels.budget import Budget
 from kvopt.kernels.clock import wall_time
 from kvopt.problem.arrays import Floats, Integers
 from kvopt.problem.instance import Instance
+from kvopt.timetable.schedule import Schedule
+
+if TYPE_CHECKING:
+    from highspy import Highs
 
 _SLOTS = (1, 2, 3)
 """Numbers of slots into which memory is divided."""
-_SAMPLE, _CELLS, _MOST_COLUMNS = 1000, 60, 1_600_000
+_SAMPLE, _CELLS, _MAX_COLUMNS = 1000, 60, 1_600_000
 """Requests and cells of the first coarse program; most requests times cells of finer ones."""
-_LEAST_WORTH = 0.01
+_MIN_SHARE = 0.01
 """Share of slots in all prices below which they are not used."""
 _GROWTH = 8.0
 """Factor on the time of a program with twice as many requests and cells."""
@@ -61,65 +68,170 @@ _BYTES = 1000
 """Memory that an ascent takes for a time with prices, those of slots included."""
 _MEANS = 1000
 """Prices of tokens are means over this share of all rounds before and after each."""
+_GROUPS = 20
+"""Groups of requests by arrival, in each of which the sample goes through all volumes."""
+_SHORTEST = 20
+"""Cells are not shorter than a mean one divided by this."""
+
+Solve = Callable[[Program, Budget], "Highs | None"]
+"""Solves a linear program; None if it did not return in time."""
 
 
-def offer_slot_bound(search: Search, budget: Budget | None = None, least_gain: float = 0.0) -> bool:
-    """Offer better and better bounds by prices of tokens and slots; return whether slots gain.
+def slot_bounds(
+    instance: Instance,
+    schedule: Schedule,
+    solve: Solve,
+    budget: Budget,
+    limits: Limits,
+    least_gain: float = 0.0,
+) -> Iterator[CheckedBound]:
+    """Yield better and better bounds by prices of tokens and slots, none if slots gain nothing.
 
-    The budget is by default that of the search; the least gain is that of `ascend`.
+    The schedule tells for how long there are prices; the least gain is that of `rising_prices`.
     """
-    budget = budget or search.budget
-    if search.schedule is None or search.budget.over():
-        return False
-    instance = search.instance
-    search.budget.refuse(_BYTES * refuse_long(search, instance))
+    if budget.over():
+        return
+    budget.refuse(_BYTES * priced_rounds(instance, budget, limits))
     best: tuple[Ascent, SlotScanner] | None = None
+    finer, took = 1, 0.0
     with suppress(Stopped):
-        for coarse in _finer_and_finer(search, budget):
-            if coarse.share_of_slots < _LEAST_WORTH:
-                return False
-            scanner = SlotScanner(instance, coarse, search.limits.threads, search.budget)
-            first = first_prices(instance, coarse)
+        # Coarse programs, each with twice the requests and cells, while there is time.
+        while _GROWTH * took < 0.5 * budget.left:
+            began, sample, cells = wall_time(), min(finer * _SAMPLE, len(instance)), finer * _CELLS
+            if finer > 1 and (sample * cells > _MAX_COLUMNS or cells > schedule.makespan):
+                break
+            coarse = coarse_prices(instance, schedule, _SLOTS, sample, cells, solve, budget)
+            if coarse is None or coarse.worth[1:].sum() <= _MIN_SHARE * coarse.worth.sum():
+                break
+            finer, took = 2 * finer, wall_time() - began
+            scanner = SlotScanner(instance, coarse, limits.threads, budget)
+            first = _at_all_times(instance, coarse)
             ascent = Ascent(scanner.at(instance.total_memory), first)
             if best is None or ascent.value > best[0].value:
                 best = ascent, scanner
-                offer_prices(search, instance, "slots", scanner, ascent.prices)
+                yield checked_prices(instance, "slots", scanner, ascent.prices)
         if best is not None:
             ascent, scanner = best
             scanner.reach = int(scanner.borders[-1]) // _MEANS
-            ascend(
-                ascent,
-                partial(offer_prices, search, instance, "slots", scanner),
-                budget,
-                least_gain,
-            )
-    return best is not None
+            for prices in rising_prices(ascent, budget, least_gain):
+                yield checked_prices(instance, "slots", scanner, prices)
 
 
-def _finer_and_finer(search: Search, budget: Budget) -> Iterator[CoarsePrices]:
-    """Yield prices of coarse programs, each with twice the requests and cells, while they gain."""
-    finer, took, count = 1, 0.0, len(search.instance)
-    assert search.schedule is not None
-    makespan = search.schedule.makespan
-    while _GROWTH * took < 0.5 * budget.left:
-        began, sample = wall_time(), min(finer * _SAMPLE, count)
-        cells = finer * _CELLS
-        if finer > 1 and (sample * cells > _MOST_COLUMNS or cells > makespan):
-            return
-        coarse = coarse_prices(search, _SLOTS, sample=sample, cells=cells, budget=budget)
-        if coarse is None:
-            return
-        finer, took = 2 * finer, wall_time() - began
-        yield coarse
+# ---- coarse programs --------------------------------------------------------------------------
 
 
-def first_prices(instance: Instance, coarse: CoarsePrices) -> Floats:
+@dataclass(frozen=True, eq=False)
+class CoarsePrices:
+    """Prices of memory and of slots in each cell of time.
+
+    Parameters
+    ----------
+    borders
+        Rounds at which cells begin and end, from 0 on.
+    slots
+        Numbers of slots that have prices in addition to tokens.
+    worth
+        Price of all tokens, and of all slots of each number, for one round: a row each.
+    """
+
+    borders: Integers
+    slots: tuple[int, ...]
+    worth: Floats
+
+
+def coarse_prices(
+    instance: Instance,
+    schedule: Schedule,
+    slots: Sequence[int],
+    sample: int,
+    cells: int,
+    solve: Solve,
+    budget: Budget,
+) -> CoarsePrices | None:
+    """Return the prices of a coarse program up to the end of a schedule, None without time."""
+    borders = _borders(schedule, cells)
+    chosen, weight = sampled(instance, sample)
+    highs = solve(_program(chosen, weight, _needs(chosen, slots), borders), budget)
+    if highs is None or not highs.getSolution().dual_valid:
+        return None
+    duals = -np.array(highs.getSolution().row_dual)[len(chosen) :]
+    return CoarsePrices(borders, tuple(slots), np.maximum(duals.reshape(len(slots) + 1, -1), 0.0))
+
+
+def _needs(instance: Instance, slots: Sequence[int]) -> Floats:
+    """Return for how many rounds each request would need all tokens, and all slots: a row each."""
+    memory, workers = instance.memory, instance.used_workers
+    prompts = np.array([request.prompt for request in instance], dtype=float)
+    peaks = np.array([request.peak for request in instance], dtype=float)
+    volumes = np.array([request.volume for request in instance], dtype=float)
+    rows = [volumes / memory]
+    for count in slots:
+        reached = [np.maximum(prompts + 1, start) for start in thresholds(memory, count)]
+        rounds = sum(np.maximum(peaks - begin + 1, 0.0) for begin in reached)
+        rows.append(np.asarray(rounds) / count)
+    return np.array(rows) / workers
+
+
+def _borders(schedule: Schedule, cells: int) -> Integers:
+    """Return borders of cells: half of these are equally long, the others have as many starts.
+
+    A backlog starts small requests first, thousands of them within a few percent of the time.
+    """
+    shares, end = np.linspace(0, 1, cells // 2 + 1), schedule.makespan + 1
+    even, full = shares * end, np.quantile(schedule.starts, shares)
+    borders = np.unique(np.concatenate(([0, end], even, full)).astype(np.int64))
+    kept: Integers = borders[np.append(True, np.diff(borders) >= end // (_SHORTEST * cells))]
+    kept[-1] = end
+    return kept
+
+
+def sampled(instance: Instance, size: int) -> tuple[Instance, float]:
+    """Return a sample of so many requests over arrivals and volumes, and the weight of each."""
+    arrivals = np.array([request.arrival for request in instance])
+    volumes = np.array([request.volume for request in instance], dtype=float)
+    borders = np.unique(np.quantile(arrivals, np.linspace(0, 1, _GROUPS + 1))[1:-1])
+    order = np.lexsort((volumes, np.searchsorted(borders, arrivals, side="right")))
+    step = max(1, len(order) // size)
+    chosen = order[step // 2 :: step].tolist()
+    requests = tuple(instance.requests[i] for i in chosen)
+    return replace(instance, requests=requests), len(instance) / len(chosen)
+
+
+def _program(instance: Instance, weight: float, needs: Floats, borders: Integers) -> Program:
+    """Return the program: a column for each request and cell, rows of requests, then of cells."""
+    from scipy.sparse import csc_array
+
+    count, resources = len(instance), len(needs)
+    arrivals = np.array([request.arrival for request in instance])
+    lengths, cells = np.diff(borders), len(borders) - 1
+    first = np.searchsorted(borders[1:-1], arrivals, side="right")
+    which, when = np.nonzero(np.arange(cells) >= first[:, None])
+    rows = [which, *(count + resource * cells + when for resource in range(resources))]
+    values = np.stack([np.ones(len(which)), *(weight * need[which] for need in needs)], axis=1)
+    taken = values != 0
+    middles = (borders[:-1] + borders[1:]) / 2
+    cost: Floats = weight * middles[when]
+    ones, room = np.ones(count), np.tile(lengths.astype(float), resources)
+    ends = np.append(0, taken.sum(axis=1).cumsum())
+    shape = count + resources * cells, len(which)
+    return Program(
+        cost,
+        csc_array((values[taken], np.stack(rows, axis=1)[taken], ends), shape=shape),
+        np.concatenate((ones, np.full(len(room), -np.inf))),
+        np.concatenate((ones, room)),
+    )
+
+
+def _at_all_times(instance: Instance, coarse: CoarsePrices) -> Floats:
     """Return the prices of a coarse program at all times, in the vector of a `SlotScanner`."""
     borders = coarse.borders
     middles, last = (borders[:-1] + borders[1:]) / 2, int(borders[-1])
-    known, times = np.append(middles, last), np.arange(1, last + 1)
-    rows = [np.interp(times, known, np.append(worth, 0.0)) for worth in coarse.worth]
+    priced, times = np.append(middles, last), np.arange(1, last + 1)
+    rows = [np.interp(times, priced, np.append(worth, 0.0)) for worth in coarse.worth]
     return np.concatenate(rows) / instance.total_memory
+
+
+# ---- evaluation -----------------------------------------------------------------------------
 
 
 class SlotScanner(Scanner):
@@ -138,7 +250,9 @@ class SlotScanner(Scanner):
         budget: Budget | None = None,
     ) -> None:
         super().__init__(Kinds.of(instance), threads, budget)
-        self.slots, self.borders, self.reach = coarse.slots, coarse.halves(), 0
+        middles = (coarse.borders[:-1] + coarse.borders[1:]) // 2
+        self.borders = np.unique(np.concatenate((coarse.borders, middles)))
+        self.slots, self.reach = coarse.slots, 0
         self._memory, self._total = instance.memory, instance.total_memory
 
     def rounded(self, values: Floats) -> PriceProof:
@@ -159,15 +273,15 @@ class SlotScanner(Scanner):
         last = rows.shape[1]
         for row in rows[1:]:
             row[:] = self._straight(at_borders(row, self.borders), last)
-        each = self._memory / np.array(self.slots)
-        steps = steps_of(self._memory, self.slots, [*(rows[1:] * each[:, None])])
+        slot_tokens = self._memory / np.array(self.slots)
+        steps = steps_of(self._memory, self.slots, [*(rows[1:] * slot_tokens[:, None])])
         costs, starts = self.least_costs(rows[0], 1, steps)
         value = float(self.kinds.counts @ costs) - memory * float(rows.sum())
         excess = np.empty_like(rows)
         excess[0] = self.kinds.loads(starts, last) - memory
         for row, count in enumerate(self.slots):
             used = self._used(starts, thresholds(self._memory, count), last)
-            beyond = self._around_borders(used) * each[row] - memory
+            beyond = self._around_borders(used) * slot_tokens[row] - memory
             excess[row + 1] = self._straight(beyond, last)
         return value, starts, excess.reshape(-1)
 
@@ -195,8 +309,7 @@ class SlotScanner(Scanner):
 
 def at_borders(row: Floats, borders: Integers) -> Floats:
     """Return the prices at borders, of prices at the times ``1, 2, ...``."""
-    found: Floats = row[np.maximum(borders - 1, 0)]
-    return found
+    return np.asarray(row[np.maximum(borders - 1, 0)])
 
 
 def _means(row: Floats, reach: int) -> Floats:

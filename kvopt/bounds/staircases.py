@@ -11,19 +11,19 @@ largest bound of each rank counts.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import reduce
 
 import numpy as np
 
-from kvopt.bounds.volume import fluid_completions
-from kvopt.incumbent.incumbent import Search
-from kvopt.incumbent.proofs import Staircase, VolumeProof
+from kvopt.bounds.volume import completions_by_rank, fluid_completions
+from kvopt.incumbent.proofs import CheckedBound, Staircase, VolumeProof
+from kvopt.kernels.budget import Budget
 from kvopt.kernels.magnitudes import fits
 from kvopt.problem.arrays import Integers
 from kvopt.problem.instance import Instance
 
-MOST_REQUESTS = 20_000
+_MAX_REQUESTS = 20_000
 """Limit of requests for staircases: a hundred fluids of so many take some ten seconds."""
 FEW_REQUESTS = 300
 """Requests up to which staircases are tried under any time limit: hundredths of a second."""
@@ -35,16 +35,19 @@ _MOST_KEPT = 8
 """Limit of the staircases in a proof: more would hardly raise the bound."""
 
 
-def offer_staircase_bound(search: Search) -> None:
-    """Offer the bound of some staircases with equal thresholds, with and without memory."""
-    instance = search.instance
-    if not len(instance) or len(instance) > MOST_REQUESTS or not _sums_fit(instance):
-        return
+def best_staircases(instance: Instance, budget: Budget) -> CheckedBound | None:
+    """Return the bound of some staircases with equal thresholds, None for too many requests."""
+    many = len(instance)
+    if not 0 < many <= _MAX_REQUESTS:
+        return None
+    if not fits((instance.last_arrival + instance.total_output) * many):
+        return None
     tried: dict[Staircase, Integers] = {}
-    for staircase in _candidates(instance.memory):
-        if len(instance) > FEW_REQUESTS and search.budget.over():
-            break
-        tried[staircase] = _completions(instance, staircase)
+    for steps in range(1, _STEPS + 1):
+        lows = {max(1, int(share * instance.memory / (steps + 1))) for share in _SHARES}
+        for low in sorted(low for low in lows if low <= instance.memory):
+            if many <= FEW_REQUESTS or not budget.over():
+                tried[(low,) * steps] = _completions(instance, (low,) * steps)
     envelope, kept = _begin(instance), list[Staircase]()
     while tried and len(kept) < _MOST_KEPT:
         best = max(tried, key=lambda one: int(np.maximum(envelope, tried[one]).sum()))
@@ -53,8 +56,7 @@ def offer_staircase_bound(search: Search) -> None:
             break
         envelope = raised
         kept.append(best)
-    value = staircase_bound(instance, kept)
-    search.offer_checked(value, "volume", VolumeProof(tuple(kept)))
+    return CheckedBound(staircase_bound(instance, kept), "volume", VolumeProof(tuple(kept)))
 
 
 def staircase_bound(instance: Instance, staircases: Sequence[Staircase]) -> int:
@@ -85,23 +87,10 @@ def units_needed(
     return needed
 
 
-def _sums_fit(instance: Instance) -> bool:
-    """Whether sums of completions that are not late fit into 64 bits."""
-    return fits((instance.last_arrival + instance.total_output) * len(instance))
-
-
-def _candidates(memory: int) -> Iterator[Staircase]:
-    """Yield staircases, each once."""
-    for steps in range(1, _STEPS + 1):
-        lows = {max(1, int(share * memory / (steps + 1))) for share in _SHARES}
-        yield from ((low,) * steps for low in sorted(lows) if low <= memory)
-
-
 def _begin(instance: Instance) -> Integers:
     """Return a bound on the completion of each rank, by memory and by single requests."""
-    fluid = fluid_completions([(r.arrival, r.volume) for r in instance], instance.total_memory)
-    alone = sorted(r.arrival + r.output for r in instance)
-    return np.maximum(np.array(fluid, dtype=np.int64), np.array(alone, dtype=np.int64))
+    jobs = [(r.arrival, r.volume, r.output) for r in instance]
+    return np.array(completions_by_rank(jobs, instance.total_memory), dtype=np.int64)
 
 
 def _completions(instance: Instance, staircase: Staircase) -> Integers:

@@ -49,13 +49,19 @@ def volume_bounds_without_each(instance: Instance) -> list[int]:
 
 
 def _bound(jobs: Sequence[tuple[int, int, int]], memory: int, slots: int | None = None) -> int:
+    arrivals = sum(arrival for arrival, _, _ in jobs)
+    return sum(completions_by_rank(jobs, memory, slots)) - arrivals
+
+
+def completions_by_rank(
+    jobs: Sequence[tuple[int, int, int]], memory: int, slots: int | None = None
+) -> list[int]:
+    """Return a bound on the completion of each rank, by memory, slots and single requests."""
     fluid = fluid_completions([(arrival, volume) for arrival, volume, _ in jobs], memory)
     if slots is not None:
         served = fluid_completions([(arrival, output) for arrival, _, output in jobs], slots)
         fluid = list(map(max, fluid, served))
-    alone = sorted(arrival + output for arrival, _, output in jobs)
-    arrivals = sum(arrival for arrival, _, _ in jobs)
-    return sum(map(max, fluid, alone)) - arrivals
+    return list(map(max, fluid, sorted(arrival + output for arrival, _, output in jobs)))
 
 
 def fluid_completions(jobs: Sequence[tuple[int, int]], memory: int) -> list[int]:

@@ -4,7 +4,7 @@
 """
 
 from kvopt.certificates.building import certify
-from kvopt.certificates.files import read_certificate, write_certificate
+from kvopt.certificates.certificate_files import read_certificate, write_certificate
 from kvopt.incumbent.certificate import Certificate
 
 __all__ = ["Certificate", "certify", "read_certificate", "write_certificate"]

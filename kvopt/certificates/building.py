@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from signal import SIGINT
 from typing import Unpack
 
-from kvopt.certificates.judging import attempt, limit_note, offer_run, refuse_misfit
-from kvopt.errors import InvalidInput, one_line
+from kvopt.errors import InvalidInput, Stopped, TooLarge, one_line
 from kvopt.incumbent.certificate import Certificate, Optimum
 from kvopt.incumbent.in_time import InTime, attained_in
 from kvopt.incumbent.incumbent import Search
@@ -23,7 +24,9 @@ from kvopt.problem.problem import Problem, as_problem
 from kvopt.problem.scopes import Scope, least_scope
 from kvopt.problem.slo import Slo
 from kvopt.search import plan
-from kvopt.simulate.policies.base import Policy
+from kvopt.show.summary import counted
+from kvopt.simulate import running
+from kvopt.simulate.policies.base import Need, Policy
 from kvopt.simulate.policies.registry import policy as policy_from
 from kvopt.simulate.policies.servers import PausingPolicy
 from kvopt.simulate.routers.base import Router
@@ -125,7 +128,11 @@ def certify(
     chosen = [policies] if isinstance(policies, str) else policies  # no list of letters
     labelled = [_labelled(instance, choice, clock) for choice in chosen]
     used = [*labelled, *((run.policy, run) for run in runs)]
-    needed = [_scope_of(one, problem) for _, one in used]
+    needed = []
+    for _, one in used:
+        may = one.scope(rounds=clock.is_even) if isinstance(one, Policy) else one.scope
+        shares = isinstance(one, Policy) and problem.scope.covers(Scope.SHARING)
+        needed.append(may.joined(Scope.SHARING) if shares else may)
     if scope is None:
         scope = least_scope([*needed, problem.scope])
     problem = as_problem(problem, scope=scope)
@@ -137,7 +144,7 @@ def certify(
     with signals_remembered(budget.interrupt):
         for label, one in labelled:
             if not isinstance(one, PolicyRun):
-                refuse_misfit(instance, one, label, clock, router)
+                _refuse_misfit(instance, one, label, clock, router)
         if is_short := budget.left < _SHORT:
             driver.begin()
             for_bounds = search.budget.part(search.limits.params.portfolio_bound_share)
@@ -148,18 +155,18 @@ def certify(
                 plan.run(in_time, search, search.budget)
         except Exception as error:  # it adds to a certificate: the rest is kept
             search.note(f"service level: failed, {type(error).__name__}: {one_line(str(error))}")
-        rest = list[Callable[[], None]]()
+        rest: tuple[plan.PlanStage, ...] = ()
         with waiting_within(search.granted):
             if not is_short:
                 driver.begin()
-            rest.append(_bounded(driver, search))
+            rest = _bounded(driver, search)
         if not is_short:
             runs += _judged(search, labelled, router)
         narrower = list[Optimum]()
         with waiting_within(search.granted):
             if not only_slo:
-                for work in rest:
-                    work()
+                if rest:
+                    driver.run(rest)
                 narrower += _narrower(search, runs, budget)
     proved = search.result("certify").certificate()
     limit = None if limits.time_limit == math.inf else limits.time_limit
@@ -172,21 +179,12 @@ def certify(
     )
 
 
-def _bounded(driver: plan.Driver, search: Search) -> Callable[[], None]:
-    """Compute bounds; return the search for schedules."""
-    late: tuple[plan.PlanStage, ...] = plan.BOUNDS + plan.SEARCHES
-    if not plan.is_rushed(search):
-        driver.run(plan.BOUNDS, search.budget)
-        late = plan.SEARCHES
-    return lambda: driver.run(late)
-
-
-def _scope_of(one: Policy | PolicyRun, problem: Problem) -> Scope:
-    """Return the scope that a policy needs, or that a run used."""
-    if not isinstance(one, Policy):
-        return one.scope
-    may = one.scope(rounds=problem.clock.is_even)
-    return may.joined(Scope.SHARING) if problem.scope.covers(Scope.SHARING) else may
+def _bounded(driver: plan.Driver, search: Search) -> tuple[plan.PlanStage, ...]:
+    """Compute bounds unless they come late; return the later stages."""
+    if plan.bound_share_used_up(search):
+        return plan.BOUNDS + plan.SEARCHES
+    driver.run(plan.BOUNDS, search.budget)
+    return plan.SEARCHES
 
 
 def _narrower_scopes(covered: Scope, used: Iterable[Scope]) -> list[Scope]:
@@ -206,12 +204,12 @@ def _narrower(search: Search, runs: Sequence[PolicyRun], budget: Budget) -> Iter
         inner = search.inside(replace(problem, scope=scope), budget.part(1 / left))
         for run in ended:
             if scope.covers(run.scope):
-                offer_run(inner, run)
+                _offer_run(inner, run)
         if search.best is not None and scope.covers(search.best.scope):
             inner.offer(search.best, search.found_by or "best of all")
         driver = plan.Driver(inner)
         driver.begin()
-        _bounded(driver, inner)()
+        driver.run(_bounded(driver, inner))
         search.take_notes(inner)
         if inner.best is not None:
             search.offer(inner.best, inner.found_by or inner.engine)
@@ -232,24 +230,90 @@ def _judged(
     """
     search.engine = "policies"
     for label, policy in labelled:
-        judged: PolicyRun | str
-        if isinstance(policy, Policy):
-            judged = attempt(search, policy, label, router, reserve)
-        else:
-            judged = policy
+        judged: PolicyRun | str = (
+            _attempt(search, policy, label, router, reserve)
+            if isinstance(policy, Policy)
+            else policy
+        )
         if isinstance(judged, str):
             search.note(f"{label}: {judged}")
             yield PolicyRun.unknown(search.instance, label, Outcome.UNFINISHED, search.clock)
-        else:
-            offer_run(search, judged)
-            if judged.note is not None:
-                search.note(f"{label}: {judged.note}")
-            if isinstance(policy, PausingPolicy) and (
-                limited := limit_note(judged, policy.most_active)
-            ):
-                search.note(limited)
-            judged.measures()  # within the limit
-            yield judged
+            continue
+        _offer_run(search, judged)
+        if judged.note is not None:
+            search.note(f"{label}: {judged.note}")
+        if isinstance(policy, PausingPolicy) and (note := limit_note(judged, policy.most_active)):
+            search.note(note)
+        judged.measures()  # within the limit
+        yield judged
+
+
+def _offer_run(search: Search, run: PolicyRun) -> None:
+    """Offer the run of a policy as a schedule, in rounds without evicted work."""
+    if search.problem.in_seconds:
+        search.offer(run, run.policy)
+    elif run.schedule is not None:
+        search.offer(replace(run.schedule, instance=search.instance), f"policy {run.policy}")
+
+
+def limit_note(run: PolicyRun, limit: int) -> str | None:
+    """Return a note on a limit of active requests that a run reached, None if it did not."""
+    active = max((max(part.sweep.active, default=0) for part in run.parts), default=0)
+    if not run.is_complete or active < limit:
+        return None
+    return (
+        f"{run.policy}: reached its limit of {counted(limit, 'active request')} on a machine, "
+        "which bounds ignore: its ratio has the price of that limit in it"
+    )
+
+
+def _refuse_misfit(
+    instance: Instance, policy: Policy, label: str, clock: Clock, router: str | Router
+) -> None:
+    """Refuse, before any work, a policy that does not fit the other options.
+
+    Its run is stopped in the first round.  Policies that plan before it are not tried: their plans
+    take long, and nothing refuses them on one worker in rounds.
+    """
+    if Need.ARRIVALS in policy.needs and clock.is_even and instance.workers == 1:
+        return
+    with suppress(Stopped):
+        running.run(
+            instance, policy, router=router, clock=clock, label=label, should_stop=lambda: True
+        )
+
+
+def _attempt(
+    search: Search, policy: Policy, label: str, router: str | Router, reserve: float = 0.0
+) -> PolicyRun | str:
+    """Run a policy until so many seconds remain; return its run, or why it did not end."""
+    budget = search.granted.part(most=search.granted.left - reserve)
+    try:
+        if not budget.left:
+            return "was not run, as the limit came first"
+        if budget.over():
+            raise Stopped
+        with waiting_within(search.granted):
+            return running.run(
+                search.instance,
+                policy,
+                router=router,
+                clock=search.clock,
+                slo=search.problem.slo,
+                label=label,
+                should_stop=budget.over,
+            )
+    except KeyboardInterrupt:
+        if search.granted.is_interrupted:
+            raise  # a second signal ends the work at once
+        search.granted.interrupt(SIGINT)
+    except Stopped:
+        pass
+    except MemoryError:
+        return "ended, as the machine ran out of memory"
+    except TooLarge as error:
+        return str(error)
+    return "did not finish within the limit"
 
 
 def _labelled(

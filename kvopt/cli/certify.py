@@ -14,7 +14,7 @@ import typer
 
 from kvopt import Certificate, Instance, PolicyRun, certify, read_schedule
 from kvopt.certificates import write_certificate
-from kvopt.certificates.judging import limit_note
+from kvopt.certificates.building import limit_note
 from kvopt.cli import common
 from kvopt.cli.common import argument, blamed_on, finish, option, refuse
 from kvopt.cli.printing import CHECKED, command_line, say, settings_table, show, table, written

@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 
 from kvopt import export, generate, import_trace, write_instance
-from kvopt.bounds.windows import start_windows
+from kvopt.bounds.start_windows import start_windows
 from kvopt.cli.common import InstanceOptions, Modules, Output, Seed, argument, option, refuse
 from kvopt.cli.printing import say, write_output
 from kvopt.errors import InvalidInput

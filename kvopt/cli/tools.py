@@ -11,7 +11,7 @@ from time import monotonic
 from typing import Any
 
 from kvopt import KvoptError, Policy, write_certificate, write_instance
-from kvopt.certificates.three_partition import decide
+from kvopt.certificates.deciding_three_partition import decide
 from kvopt.cli import common
 from kvopt.cli.common import Json, Modules, argument, finish, option, refuse
 from kvopt.cli.printing import CHECKED, or_dash, say, show, table, warn, write_output, written

@@ -11,7 +11,7 @@ from typing import Any, TypedDict, Unpack
 
 from kvopt import Instance, PolicyRun, Progress, certify, run, write_certificate
 from kvopt import policy as policy_from
-from kvopt.certificates.judging import limit_note
+from kvopt.certificates.building import limit_note
 from kvopt.errors import Stopped, refuse
 from kvopt.fleets.evaluating import Observer, fleet_sizes
 from kvopt.fleets.gains import ATTAIN, Headroom

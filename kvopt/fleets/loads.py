@@ -8,9 +8,9 @@ from typing import Any, Self
 import numpy as np
 
 from kvopt import PolicyRun
-from kvopt.bounds.seconds_evaluation import shares
-from kvopt.bounds.shares import Processed, shared_out
-from kvopt.bounds.slo import least_times
+from kvopt.bounds.prefix_shares import Processed, shared_out
+from kvopt.bounds.seconds_evaluation import request_times
+from kvopt.bounds.slo_ceiling import least_times
 from kvopt.problem.clocks import arrivals_ns
 from kvopt.show.summary import percent
 
@@ -50,8 +50,9 @@ class Loads:
         weights = [request.weight for request in instance]
         _, alone = least_times(instance, model)
         plain = shared_out(instance, chunks=False)
-        done = Processed(instance.forest.private, [()] * len(instance))
-        takes = sum(shares(plain, model, model.lines, object, done=done).takes) // instance.memory
+        done = Processed(instance.forest.private)
+        times = request_times(plain, model, model.lines, object, done=done)
+        takes = sum(times.takes) // instance.memory
         count = sum(weights) * run.clock.scale
         return cls(
             _share_full(run, block),

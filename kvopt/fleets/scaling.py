@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Unpack
 
 from kvopt import Certificate, InvalidInput, read_certificate, write_certificate
-from kvopt.bounds.machine_time import machine_time_bound
+from kvopt.bounds.machine_time_bound import machine_time_bound
 from kvopt.errors import Stopped, TooLarge, refuse
 from kvopt.files.atomic import write_atomically
 from kvopt.files.reading import parse_json, read_text

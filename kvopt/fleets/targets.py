@@ -12,9 +12,9 @@ from operator import mul
 from typing import ClassVar
 
 from kvopt import Certificate, Instance, PolicyRun
-from kvopt.bounds.relaxations import relaxed_by, volume_chain
+from kvopt.bounds.relaxations import chain, relaxed_by
 from kvopt.bounds.seconds import seconds_bound
-from kvopt.bounds.slo import least_times, slo_ceiling, spans_of
+from kvopt.bounds.slo_ceiling import least_times, slo_ceiling, spans_of
 from kvopt.bounds.volume import volume_bound
 from kvopt.errors import InvalidInput, refuse, shown
 from kvopt.incumbent.in_time import attained_in
@@ -162,7 +162,7 @@ class Latency(_OfProblem):
             tokens = fleet.in_tokens()
             return seconds_bound(tokens, model, scope=scope, budget=Budget(0.0)).value_ns
         problem = Problem(fleet, scope=scope)
-        wider, more = relaxed_by(problem, volume_chain(problem))
+        wider, more = relaxed_by(problem, chain(problem, "volume"))
         return volume_bound(wider.instance) + more
 
     @property

@@ -14,7 +14,7 @@ from functools import cached_property
 from itertools import accumulate
 from typing import NamedTuple
 
-from kvopt.bounds.slo import least_times, spans_of
+from kvopt.bounds.slo_ceiling import least_times, spans_of
 from kvopt.errors import InvalidInput, refuse, shown
 from kvopt.fleets.targets import planned_machines, service_rate, unit_length
 from kvopt.problem.problem import Problem, as_problem

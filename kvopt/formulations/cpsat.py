@@ -37,6 +37,11 @@ LARGEST_PAIRS = 200_000
 """Limit of ordered pairs: the model grows with their number."""
 
 
+def has_few_pairs(instance: Instance) -> bool:
+    """Whether the model of an instance is small enough to be built."""
+    return len(instance) * (len(instance) - 1) <= LARGEST_PAIRS
+
+
 class PairModel:
     """A ``cp_model.CpModel`` of total latency, to which constraints can be added.
 
@@ -47,7 +52,7 @@ class PairModel:
     instance
         The problem.
     windows
-        Start rounds to consider for each request, from `kvopt.bounds.windows.start_windows`.
+        Start rounds to consider for each request, from `kvopt.bounds.start_windows.start_windows`.
     order_identical
         Whether requests of one shape are in standard form; without loss unless some of them have
         fixed starts.

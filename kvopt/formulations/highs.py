@@ -36,7 +36,7 @@ def set_options(highs: Highs, search: Search, **options: object) -> None:
             raise RuntimeError(f"HiGHS refused the option {name} = {value}")
 
 
-def solved_relaxation(model: Program, search: Search, budget: Budget) -> Highs | None:
+def solved_relaxation(search: Search, model: Program, budget: Budget) -> Highs | None:
     """Return HiGHS after it has solved the relaxation, in which several of a kind may start.
 
     None if it did not return in time; within the limit it may have ended without an optimum.

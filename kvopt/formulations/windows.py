@@ -6,7 +6,7 @@ optimal schedule is never idle while a request is incomplete: otherwise every la
 move one round earlier.  From then on each round has an active request, so everything completes by
 ``max a + sum o``.  Where no request arrives between that round and much later, this holds for
 each part (`kvopt.problem.parts`) by itself.  Weights, a limit of active requests and shared
-prefixes change nothing: all later starts move together.  `kvopt.bounds.windows` narrows these
+prefixes change nothing: all later starts move together.  `kvopt.bounds.start_windows` narrows these
 windows.
 """
 

@@ -16,8 +16,7 @@ from kvopt.kernels.clock import wall_time
 _TRACE_BEAMS = 0.95
 """Share of the time: beams over a whole trace; local search has the rest."""
 _PLACED_MANY, _PLACED_FEW = 0.85, 0.1
-"""Share of the time:
-assignment of requests to workers: for many requests, and where moves find more."""
+"""Shares of the time for workers of requests: of many requests, and where moves find more."""
 BEAM_REQUESTS = 200
 """Requests from which on beams over all of a trace take the time of annealing."""
 _SEEDS = 10_000

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kvopt.bounds.shares import shared_out
+from kvopt.bounds.prefix_shares import shared_out
 from kvopt.kernels.compiled import compiled
 from kvopt.kernels.copying import copy_into, place_of
 from kvopt.problem.arrays import Floats, Integers, columns_of
@@ -41,7 +41,7 @@ class Requests(NamedTuple):
     memory
         Memory M of each worker.
     arrivals, prompts, outputs
-        Those of each request; prompts include its shares of blocks (`kvopt.bounds.shares`).
+        Those of each request; prompts include its shares of blocks (`kvopt.bounds.prefix_shares`).
     line
         Requests in the order of the line.  The place there is a request's **rank**.
     coming

@@ -18,7 +18,7 @@ from functools import partial
 import numpy as np
 
 from kvopt.bounds.fluid import fluid_end, fluid_prices
-from kvopt.bounds.shares import shared_out
+from kvopt.bounds.prefix_shares import shared_out
 from kvopt.heuristics.dispatch import Trace, advance, cost_of_waiting, room_for
 from kvopt.heuristics.layers import (
     Beam,

@@ -176,7 +176,7 @@ class ConfigurationProof(Struct, frozen=True, tag_field="kind", tag="configurati
     cuts
         For each time from the first arrival on, a lower bound on the cost of sets of states that
         are not kept, times the denominator of the last stage.  With these the search has
-        completion bounds, and ``kept`` is a lower bound on the effort of a check.
+        cost-to-go bounds, and ``kept`` is a lower bound on the effort of a check.
     """
 
     stages: tuple[StatePrices, ...]
@@ -394,7 +394,7 @@ class CheckedBound:
 
 @dataclass(frozen=True, slots=True)
 class SloPrices:
-    """Prices that bound the number of attained service levels, see `kvopt.bounds.slo`.
+    """Prices that bound the number of attained service levels, see `kvopt.bounds.slo_ceiling`.
 
     Parameters
     ----------

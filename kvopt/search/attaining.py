@@ -8,8 +8,8 @@ from dataclasses import replace
 from math import inf
 from typing import Any
 
-from kvopt.bounds.relaxations import ceiling_chain
-from kvopt.bounds.slo import least_times, slo_ceiling, spans_of
+from kvopt.bounds.relaxations import chain
+from kvopt.bounds.slo_ceiling import least_times, slo_ceiling, spans_of
 from kvopt.errors import Stopped
 from kvopt.heuristics.attaining.rounds import Attaining, attaining_in_rounds
 from kvopt.heuristics.attaining.seconds import attaining_in_seconds
@@ -47,7 +47,7 @@ def bound_in_time(search: Search, budget: Budget) -> None:
         scope=search.problem.scope,
         budget=search.granted.part(most=budget.left),
     )
-    search.ceiling = replace(ceiling, relaxations=ceiling_chain(search.problem))
+    search.ceiling = replace(ceiling, relaxations=chain(search.problem, "ceiling"))
 
 
 def search_in_time(search: Search, budget: Budget) -> None:

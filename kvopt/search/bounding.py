@@ -13,8 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Unpack
 
-from kvopt.bounds.lp import offer_lp_bound
-from kvopt.bounds.relaxations import chains
+from kvopt.bounds.relaxations import chain
 from kvopt.errors import InvalidInput, shown
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.interrupts import signals_interrupt
@@ -28,7 +27,7 @@ from kvopt.problem.problem import Source, as_problem
 from kvopt.problem.scopes import Scope
 from kvopt.problem.slo import Slo
 from kvopt.search import plan, stages
-from kvopt.search.engines import Engine, method_of
+from kvopt.search.engines import method_of
 
 _LP_KINDS = 10
 """Up to so many kinds of requests the method lagrangian ends with an LP: starts jump together."""
@@ -48,7 +47,7 @@ def volume(search: Search) -> None:
 def lp(search: Search) -> None:
     """Solve the LP relaxation."""
     with search.surviving("lp"):
-        offer_lp_bound(search)
+        stages.offer_lp(search, search.budget)
 
 
 def lagrangian(search: Search) -> None:
@@ -129,26 +128,28 @@ def bound(
     if problem.in_seconds and method != "auto":
         raise InvalidInput(f"must be auto in seconds, got {shown(method)}", field="method")
     work = method_of(method, problem.scope)
+
+    def in_parts(inner: Search) -> None:
+        plan.Driver(inner, only_bounds=True).work(lambda part, _: work(part))
+
     search = Search(replace(problem, slo=None), limits_of(options), checkable=True)
     timely = Search(problem, search.limits, budget=search.granted, checkable=True)
     with signals_interrupt(search):
         plan.run(plan.CEILING, timely, timely.budget)
         if method == "auto":
             plan.bounding(search)
-        elif problem.is_restricted and chains(problem) != [()]:
+        elif problem.is_restricted and chain(problem):
             if method == "volume":
                 stages.offer_volume(search)
             knows_prices = stages.has_prices(search) and method == "lagrangian"
             part = search.budget.part(0.5 if knows_prices else 1.0)
-            stages.bound_by_wider(
-                search, chains(problem)[0], lambda inner: _in_parts(inner, work), part
-            )
+            stages.bound_by_wider(search, chain(problem), in_parts, part)
             if knows_prices:
                 stages.bound_by_prices(search, search.budget)
         elif problem.in_blocks and method not in _IN_BLOCKS:
-            stages.bound_by_wider(search, ("tokens",), lambda inner: _in_parts(inner, work))
+            stages.bound_by_wider(search, ("tokens",), in_parts)
         else:
-            _in_parts(search, work)
+            in_parts(search)
     result = search.result(method)
     value = result.lower_bound if result.checked is None else result.checked.value
     note = "; ".join(result.notes) or None
@@ -165,14 +166,6 @@ def bound(
         problem.clock,
         timely.in_time,
     )
-
-
-def _in_parts(search: Search, work: Engine) -> None:
-    """Bound each part between idle gaps, if tokens are counted one by one."""
-    if not len(search.instance):
-        plan.offer_nothing(search)
-    else:
-        plan.Driver(search, only_bounds=True).work(lambda part, _: work(part))
 
 
 def bounds_by_workers(

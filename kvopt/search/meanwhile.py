@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
 from kvopt.errors import UnsupportedDependency
-from kvopt.formulations.cpsat import LARGEST_PAIRS
+from kvopt.formulations.cpsat import has_few_pairs
 from kvopt.incumbent.incumbent import Search
 from kvopt.kernels import compiler
 from kvopt.kernels.clock import wall_time
@@ -80,8 +80,7 @@ def _prove(search: Search, is_over: threading.Event, ready_after: float) -> None
 
 def prover(search: Search) -> str:
     """Return the solver for a proof: HiGHS if CP-SAT has too many pairs or may not be loaded."""
-    count = len(search.instance)
-    if count * (count - 1) <= LARGEST_PAIRS:
+    if has_few_pairs(search.instance):
         with search.surviving("cpsat"):
             load_cp_model()
             return "cpsat"

@@ -13,10 +13,9 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
-from kvopt.bounds.coarse import has_large_requests
-from kvopt.bounds.relaxations import chains
+from kvopt.bounds.relaxations import chain
 from kvopt.bounds.staircases import FEW_REQUESTS
-from kvopt.formulations.cpsat import LARGEST_PAIRS
+from kvopt.formulations.cpsat import has_few_pairs
 from kvopt.heuristics.seconds.runs import offer_policies, search_runs
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.proofs import Proof, VolumeProof
@@ -29,7 +28,7 @@ from kvopt.search.stages import has_configurations
 
 _LOGGER = logging.getLogger("kvopt")
 
-_MAX_WITH_PAUSES = 12
+_MAX_REQUESTS_PREEMPTIVE = 12
 """Limit of requests to search all schedules with pauses: a round has up to 2^12 sets."""
 _MAX_EXACT_IN_BOUND = 14
 """Limit of requests for which `bound` searches the gap of configurations, which takes no longer."""
@@ -101,7 +100,7 @@ def _has_starts(search: Search) -> bool:
     return search.problem.is_starts
 
 
-def _has_starts_of_one(search: Search) -> bool:
+def _has_starts_on_one(search: Search) -> bool:
     return _has_starts(search) and not search.problem.is_fleet
 
 
@@ -113,7 +112,7 @@ def _pauses(search: Search) -> bool:
 
 def has_few_with_pauses(search: Search) -> bool:
     """Whether all schedules with pauses can be searched."""
-    few = 0 < len(search.instance) <= _MAX_WITH_PAUSES
+    few = 0 < len(search.instance) <= _MAX_REQUESTS_PREEMPTIVE
     return search.problem.has_segments and few and not _is_restricted(search)
 
 
@@ -127,15 +126,10 @@ def _is_large(search: Search) -> bool:
     return search.problem.is_fleet or not has_configurations(search)
 
 
-def _has_few_pairs(search: Search) -> bool:
-    """Whether CP-SAT can build its program."""
-    return len(search.instance) * (len(search.instance) - 1) <= LARGEST_PAIRS
-
-
 def _is_provable(search: Search) -> bool:
     """Whether the proof of a solver gets most of the time."""
     few = len(search.instance) <= _MAX_SOLVER_FIRST
-    fits = _has_few_pairs(search) and not search.checkable
+    fits = has_few_pairs(search.instance) and not search.checkable
     return few and (fits or not search.problem.is_fleet)
 
 
@@ -156,7 +150,7 @@ def _is_for_beams(search: Search) -> bool:
 
 def _is_relaxed(search: Search) -> bool:
     """Whether its bounds are those of wider problems."""
-    return _is_restricted(search) and chains(search.problem) != [()]
+    return _is_restricted(search) and chain(search.problem) != ()
 
 
 def _is_searched_by_beams(search: Search) -> bool:
@@ -218,8 +212,8 @@ PRICES = (
     )),
     PlanStage("small LP", _always, stages.solve_small_lp, skipped_if_done=("few knots",)),
     PlanStage("climb", _always, (
-        PlanStage("prices before slots", has_large_requests, stages.climb, 0.1),
-        PlanStage("slots", has_large_requests, stages.climb_slots),
+        PlanStage("prices before slots", stages.has_large_requests, stages.climb, 0.1),
+        PlanStage("slots", stages.has_large_requests, stages.climb_slots),
         PlanStage("prices", _always, stages.climb, skipped_if_done=("slots",)),
     ), 0.7, skipped_if_done=("few knots", "small LP")),
     PlanStage("LP", _always, stages.solve_lp, skipped_if_done=("few knots", "small LP")),
@@ -232,7 +226,7 @@ BOUNDS = (
     PlanStage("prices", lambda s: _has_starts(s) and not has_configurations(s), PRICES,
               _share_of_bounds),
     PlanStage("prices with pauses",
-              lambda s: s.problem.has_pauses and not _in_seconds(s) and chains(s.problem) == [()],
+              lambda s: s.problem.has_pauses and not _in_seconds(s) and not chain(s.problem),
               lambda s, t: Driver(s, only_bounds=True).work(stages.climb, t),
               _share_of_prices_with_pauses),
     PlanStage("blocks", _in_blocks, (
@@ -243,7 +237,7 @@ BOUNDS = (
     PlanStage("bounds in seconds", _in_seconds, stages.bound_in_seconds, 0.3,
               ignores_time_limit=True),
     PlanStage("relaxation", _is_relaxed,
-              lambda s, t: stages.bound_by_wider(s, chains(s.problem)[0], bounding, t),
+              lambda s, t: stages.bound_by_wider(s, chain(s.problem), bounding, t),
               # Prices of shared blocks are better than the relaxation, and take the time.
               lambda s: 0.05 if _is_searched_by_beams(s) else 0.3, ignores_time_limit=True),
     PlanStage("prices of tokens", lambda s: _is_relaxed(s) and stages.has_prices(s),
@@ -253,10 +247,10 @@ BOUNDS = (
 )  # fmt: skip
 """Lower bounds; policies run after them."""
 
-CLOSING = (
-    PlanStage("exact", lambda s: _has_starts_of_one(s) and has_configurations(s)
+BOUND_ONLY_STAGES = (
+    PlanStage("exact", lambda s: _has_starts_on_one(s) and has_configurations(s)
               and len(s.instance) <= _MAX_EXACT_IN_BOUND, stages.run_exact),
-    PlanStage("states", lambda s: _has_starts_of_one(s) and has_configurations(s),
+    PlanStage("states", lambda s: _has_starts_on_one(s) and has_configurations(s),
               stages.climb_states),
 )  # fmt: skip
 """Rows that replace searches in `bound`: bounds for few configurations."""
@@ -275,9 +269,9 @@ POLICIES = (
 """Runs of schedulers, which know every problem."""
 
 SEARCHES = (
-    PlanStage("exact", lambda s: _has_starts_of_one(s) and has_configurations(s), stages.run_exact),
+    PlanStage("exact", lambda s: _has_starts_on_one(s) and has_configurations(s), stages.run_exact),
     PlanStage("search under prices",
-              lambda s: _has_starts_of_one(s) and _is_large(s) and stages.has_few_starts(s),
+              lambda s: _has_starts_on_one(s) and _is_large(s) and stages.has_few_starts(s),
               stages.search_tokens, 0.3),
     PlanStage("better schedules", lambda s: _has_starts(s) and _is_large(s)
               and (s.problem.is_fleet or len(s.instance) > _MAX_SOLVER_ONLY),
@@ -305,7 +299,7 @@ SEARCHES = (
               stages.search_beams_in_seconds),
     PlanStage("routers", _knows_prefixes, search_runs),
     PlanStage("beams", _is_searched_by_beams, stages.improve_sharing,
-              lambda s: 0.3 if _has_few_pairs(s) else 1.0),
+              lambda s: 0.3 if has_few_pairs(s.instance) else 1.0),
     PlanStage("narrower", lambda s: _is_restricted(s) and stages.is_wide(s),
               lambda s, t: stages.search_narrower(s, t, solving)),
     PlanStage("proof by a solver", lambda s: _is_restricted(s) and not stages.is_wide(s),
@@ -381,7 +375,10 @@ class Driver:
         self.work(lambda search, part: run(rows, search, part), budget)
 
     def work(self, work: Work, budget: Budget | None = None) -> None:
-        """Let some work be done behind all reductions."""
+        """Let some work be done behind all reductions, if there are requests."""
+        if not len(self._search.instance):
+            _offer_nothing(self._search)
+            return
         if self._reduced is None:
             with self._search.surviving():
                 work(self._search, budget or self._search.budget)
@@ -403,13 +400,13 @@ class Driver:
         yield from _explained(rows, search, search.budget.left, "")
 
 
-def is_rushed(search: Search) -> bool:
+def bound_share_used_up(search: Search) -> bool:
     """Whether bounds by prices would get less time than the earlier stages took."""
     share = search.budget.part(search.limits.params.portfolio_bound_share)
-    return _has_starts_of_one(search) and share.left < search.granted.spent
+    return _has_starts_on_one(search) and share.left < search.granted.spent
 
 
-def offer_nothing(search: Search) -> None:
+def _offer_nothing(search: Search) -> None:
     """Offer both sides of an instance without requests."""
     if search.problem.in_seconds:
         run(FIRST + BOUNDS, search)
@@ -435,17 +432,14 @@ def solving(search: Search) -> None:
 
 def bounding(search: Search) -> None:
     """Bound by the size of the problem, without a search for schedules."""
-    if not len(search.instance):
-        offer_nothing(search)
-    else:
-        Driver(search, only_bounds=True).work(_bound)
+    Driver(search, only_bounds=True).work(_bound)
 
 
 def _bound(search: Search, _: Budget) -> None:
     """Run all rows that give bounds; those of wider problems take equal parts of the time."""
     run(FIRST, search)
     if not _is_relaxed(search):
-        run(CLOSING + BOUNDS, search)
+        run(BOUND_ONLY_STAGES + BOUNDS, search)
         return
     rows = [row for row in BOUNDS if row.supports(search)]
     for left, row in zip(range(len(rows), 0, -1), rows, strict=True):

@@ -18,7 +18,7 @@ from functools import partial
 from itertools import groupby, islice
 
 from kvopt.bounds.prices import bound_by
-from kvopt.bounds.relaxations import chains
+from kvopt.bounds.relaxations import chain
 from kvopt.bounds.volume import volume_bound
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.proofs import (
@@ -78,7 +78,7 @@ def reduced(
     # of parts are starts of tokens; their bounds may cover pauses, too.
     if problem.in_seconds or problem.in_blocks or not len(instance):
         return None
-    if not (chains(problem) == [()] if only_bounds else problem.is_starts):
+    if chain(problem) if only_bounds else not problem.is_starts:
         return None
     parts = split(instance)
     return Divided(search, parts, prices) if len(parts) > 1 or parts[0].begin > 0 else None

@@ -142,9 +142,7 @@ def solve(
         plan.run(plan.IN_TIME, search, search.budget)
         prices = None if problem.is_fleet else prices
         driver = plan.Driver(search, prices)
-        if not len(search.instance):
-            plan.offer_nothing(search)
-        elif quick_start or problem.is_restricted:
+        if len(search.instance) and (quick_start or problem.is_restricted):
             driver.begin()
         if isinstance(prices, PriceProof) and prices_of(prices) and not driver.is_reduced:
             search.offer_bound(bound_by(search.instance, prices, search.limits.threads))

@@ -6,26 +6,27 @@ how long it works.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pkgutil import resolve_name
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from kvopt.bounds.configurations.size import check_large, check_starts, is_quick
-from kvopt.bounds.lp import QUICK_COLUMNS, offer_lp_bound
-from kvopt.bounds.relaxations import chains, price_chain, relaxed_by, volume_chain
+from kvopt.bounds.configurations.size import check_large, check_size, check_starts, is_quick
+from kvopt.bounds.lp import QUICK_COLUMNS, lp_bound
+from kvopt.bounds.relaxations import chain, relaxed_by
 from kvopt.bounds.seconds import SecondsBound, seconds_bound
 from kvopt.bounds.shared_rounds_ascent import shared_rounds_bound
-from kvopt.bounds.staircases import offer_staircase_bound
+from kvopt.bounds.staircases import best_staircases
 from kvopt.bounds.volume import volume_bound
 from kvopt.errors import PolicyFault, Stopped, TooLarge
+from kvopt.formulations.highs import solved_relaxation
 from kvopt.heuristics.list_schedules import offer_list_schedules, one_after_another
 from kvopt.heuristics.seconds.runs import offer_one_by_one, policies_for
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.interrupts import run_in_thread
-from kvopt.incumbent.proofs import VolumeProof, lines_of, prices_of, token_prices
+from kvopt.incumbent.proofs import CheckedBound, VolumeProof, lines_of, prices_of, token_prices
 from kvopt.kernels.budget import Budget
 from kvopt.problem.clocks import Seconds
 from kvopt.problem.instance import Instance
@@ -34,6 +35,9 @@ from kvopt.search.engines import engine_of
 from kvopt.search.meanwhile import prover
 from kvopt.simulate.running import run
 from kvopt.timetable.eager import eager_schedule
+
+if TYPE_CHECKING:
+    from kvopt.bounds.configurations.dual_ascent import DualAscent
 
 _SHARING_BEAMS = 0.75
 """Share of the time: beams over a whole trace with shared prefixes; local search has the rest."""
@@ -46,6 +50,8 @@ _LP_COLUMNS = 40_000
 """Columns up to which an LP ends the climb of prices; more cost time and memory."""
 _SHARES = 0.25
 """Share of the time of bounds in seconds that shares of the machine may take."""
+_LARGE_SHARE = 0.1
+"""Share of the work in requests of more than half the memory from which on slots are priced."""
 _MOMENT = 0.5
 """Seconds that schedulers have at least: a share of a short limit is too little for a run."""
 FINAL_BOUND = "the bound in seconds is final: more time can only improve the schedule"
@@ -85,19 +91,27 @@ def _passes(check: Callable[[Instance, int], None], search: Search) -> bool:
     return True
 
 
+def has_large_requests(search: Search) -> bool:
+    """Whether requests that need more than half of the memory make a large share of the work."""
+    instance = search.instance
+    large = sum(r.volume for r in instance if 2 * r.peak > instance.memory)
+    return large > _LARGE_SHARE * sum(r.volume for r in instance)
+
+
 # ---- immediate results ------------------------------------------------------------------------
 
 
 def offer_volume(search: Search, _: Budget | None = None) -> None:
     """Offer the bound of volumes, which know a limit of active requests, and count tokens."""
-    names = volume_chain(search.problem)
+    names = chain(search.problem, "volume")
     wider, more = relaxed_by(search.problem, names)
     search.offer_checked(volume_bound(wider.instance) + more, "volume", VolumeProof(), names)
 
 
 def offer_staircases(search: Search, _: Budget | None = None) -> None:
     """Offer the bound by staircases."""
-    offer_staircase_bound(search)
+    if (bound := best_staircases(search.instance, search.budget)) is not None:
+        search.offer_bound(bound)
 
 
 def offer_lists(search: Search, _: Budget | None = None) -> None:
@@ -132,15 +146,11 @@ def climb(search: Search, budget: Budget, min_gain: float = _MIN_GAIN) -> None:
 
     If they have only a share of the time, they end once they gain little.
     """
-    from kvopt.bounds.lagrangian import offer_lagrangian_bound
+    from kvopt.bounds.lagrangian import lagrangian_bounds
 
     problem = search.problem
     gain = min_gain if budget.ends_before(search.granted) and not problem.in_blocks else 0.0
-    run_watched(
-        search,
-        "lagrangian",
-        lambda: offer_lagrangian_bound(search, budget, gain, pauses=problem.has_pauses),
-    )
+    offer_all(search, "lagrangian", lagrangian_bounds(problem, budget, search.limits, gain))
 
 
 def climb_slots(search: Search, budget: Budget) -> bool:
@@ -148,25 +158,63 @@ def climb_slots(search: Search, budget: Budget) -> bool:
 
     If they have only a share of the time, they end once they gain little.
     """
-    from kvopt.bounds.slots import offer_slot_bound
+    from kvopt.bounds.slots import slot_bounds
 
-    gains: list[bool] = []
+    if (schedule := search.schedule) is None:
+        return False
     gain = _MIN_GAIN_OF_SLOTS if budget.ends_before(search.granted) else 0.0
-    run_watched(search, "slots", lambda: gains.append(offer_slot_bound(search, budget, gain)))
-    return any(gains)
+    solve = partial(solved_relaxation, search)
+    bounds = slot_bounds(search.instance, schedule, solve, budget, search.limits, gain)
+    return offer_all(search, "slots", bounds)
 
 
 def climb_states(
     search: Search, budget: Budget, *, few_knots: bool = False, min_gain: float = 0.0
 ) -> None:
-    """Climb with prices of states towards the configuration bound."""
-    from kvopt.bounds.configurations.bound import offer_configuration_bound
+    """Climb with prices of states towards the configuration bound.
 
-    run_watched(
-        search,
-        "configuration",
-        lambda: offer_configuration_bound(search, budget, few_knots=few_knots, least_gain=min_gain),
-    )
+    It ends with a note when two stages together add less than that share of the bound.  If there
+    are too many starts, prices have few knots.
+    """
+    few_knots = few_knots or not _passes(check_size, search)
+
+    def work() -> None:
+        values: list[int] = []
+        for _ in states_priced(search, budget, few_knots=few_knots):
+            assert search.checked is not None
+            values.append(search.checked.value)
+            if len(values) > 2 and values[-1] - values[-3] < min_gain * values[-1]:
+                search.note(
+                    f"configuration: ended after {len(values)} stages, since two of them together "
+                    f"raised the bound by less than {min_gain:.1%}; with a time limit it goes on"
+                )
+                return
+
+    run_watched(search, "configuration", work)
+
+
+def states_priced(
+    search: Search,
+    budget: Budget,
+    *,
+    few_knots: bool = False,
+    fixes: bool = True,
+    patience: float = 1.0,
+) -> Iterator[DualAscent]:
+    """Offer the bounds of a dual ascent; yield it after each one that leaves something to prove."""
+    from kvopt.bounds.configurations.dual_ascent import DualAscent  # loads numba
+
+    def target() -> int:
+        assert search.schedule is not None
+        return search.schedule.objective
+
+    assert search.schedule is not None
+    makespan, threads = search.schedule.makespan, search.limits.threads
+    ascent = DualAscent(search.instance, makespan, threads, budget, few_knots=few_knots)
+    for bound in ascent.bounds(target, fixes=fixes, patience=patience):
+        search.offer_bound(bound)
+        if not search.budget.over():
+            yield ascent
 
 
 def climb_few_states(search: Search, budget: Budget) -> None:
@@ -182,8 +230,17 @@ def solve_small_lp(search: Search, budget: Budget) -> bool:
 def solve_lp(search: Search, budget: Budget, columns: int = _LP_COLUMNS) -> bool:
     """Bound by the LP, if it is small; return whether it was solved."""
     with search.surviving("lp"), suppress(TooLarge):
-        return offer_lp_bound(search, columns, budget) is not None
+        return offer_lp(search, budget, columns)
     return False
+
+
+def offer_lp(search: Search, budget: Budget, columns: int = 3_000_000) -> bool:
+    """Offer the bound by the LP, if it has no more columns; return whether it was solved."""
+    with search.timing("solve"):
+        solved = lp_bound(search, budget, columns)
+    if solved is not None:
+        search.offer_bound(solved[0])
+    return solved is not None and solved[1]
 
 
 def bound_by_wider(
@@ -211,23 +268,24 @@ def climb_states_of_tokens(search: Search, budget: Budget) -> None:
 
 def has_prices(search: Search) -> bool:
     """Whether prices of tokens know more of it than other bounds: weights, or blocks."""
-    return price_chain(search.problem) not in chains(search.problem)
+    return chain(search.problem, "prices") != chain(search.problem)
 
 
 def bound_by_prices(search: Search, budget: Budget) -> None:
     """Offer the bound of prices of tokens, which know weights and blocks."""
     bound_by_wider(
         search,
-        price_chain(search.problem),
+        chain(search.problem, "prices"),
         lambda inner: climb(inner, inner.budget.part(most=budget.left)),
     )
 
 
 def bound_by_shared_prices(search: Search, budget: Budget) -> None:
     """Offer the bound of prices of tokens and of shares that change over time."""
-    from kvopt.bounds.shared_prices import offer_shared_prices  # loads numba
+    from kvopt.bounds.shared_prices import shared_price_bounds  # loads numba
 
-    run_watched(search, "prices of shared blocks", lambda: offer_shared_prices(search, budget))
+    bounds = shared_price_bounds(search.instance, budget, search.limits)
+    offer_all(search, "prices of shared blocks", bounds)
 
 
 def bound_in_seconds(search: Search, budget: Budget) -> None:
@@ -246,7 +304,7 @@ def _offer_in_seconds(
     search: Search, name: str, method: Callable[..., SecondsBound[Any] | None], budget: Budget
 ) -> bool:
     """Offer a bound of the wider problem in seconds; return whether more time gains nothing."""
-    (names,) = chains(search.problem)
+    names = chain(search.problem)
     problem, _ = relaxed_by(search.problem, names)
     model = search.clock.batch_time
     bound = method(problem.instance, model, scope=problem.scope, budget=budget)
@@ -283,7 +341,7 @@ def search_layers_with_pauses(search: Search, _: Budget) -> None:
         upper = len(search.instance) * (search.instance.last_arrival + search.instance.total_output)
 
     def work() -> None:
-        best = search_layers(search.instance, prices, upper, search.budget.over).schedule
+        best = search_layers(search.instance, prices, upper, search.budget.over)
         if best is not None:
             search.offer(best, "exhaustive search")
         search.offer_claimed(upper if best is None else best.objective, "exhaustive search")
@@ -397,6 +455,19 @@ def improve_sharing(search: Search, budget: Budget) -> None:
         search_reinsertions(search, budget, search.limits.seed)
 
     run_watched(search, "beams", work)
+
+
+def offer_all(search: Search, name: str, bounds: Iterable[CheckedBound]) -> bool:
+    """Offer bounds as they come; return whether any came."""
+    values: list[int] = []
+
+    def work() -> None:
+        for bound in bounds:
+            search.offer_bound(bound)
+            values.append(bound.value)
+
+    run_watched(search, name, work)
+    return bool(values)
 
 
 def run_watched(search: Search, name: str, work: Callable[[], None]) -> None:

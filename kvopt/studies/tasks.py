@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from kvopt import Certificate, Instance, KvoptError, Outcome, PolicyRun, Scope, certify, run
-from kvopt.certificates.files import certificate_text
+from kvopt.certificates.certificate_files import certificate_text
 from kvopt.errors import Stopped
 from kvopt.kernels.clock import wall_time
 from kvopt.kernels.dependencies import versions

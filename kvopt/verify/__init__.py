@@ -13,17 +13,17 @@ optimum is the least total latency of a schedule.
 A certificate claims that the optimum is at most ``upper``, with a schedule; that it is at least
 ``lower``, with a proof; and what policies reached, with their runs.  Its ``scope`` names
 the covered schedules, and ``narrower`` has both sides of optima of narrower scopes.  It is
-unreadable if it does not have the shape in `reading`, and invalid if a claim in it is false.  A
-file may state how long its check takes, and is granted that up to about ten minutes.  One that
-takes more steps is unreadable too, with the budget that it needs if that is known; ``--budget K``
-allows K times half a minute.
+unreadable if it does not have the shape in `certificate_shape`, and invalid if a claim in it is
+false.  A file may state how long its check takes, and is granted that up to about ten minutes.  One
+that takes more steps is unreadable too, with the budget that it needs if that is known;
+``--budget K`` allows K times half a minute.
 The exit status is 0 if it is valid, 1 if it is invalid, and 2 if it is unreadable.
 
 A fleet has ``workers`` such caches; a schedule names the worker of each request, and on
 each worker no more than M tokens may be held.
 
 The ``clock`` is that of rounds, or one on which a round lasts as long as its batch, see `Clock`
-in `problem`.
+in `certified_problem`.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
 
-from kvopt.verify.reading import certificate_of, text_of
+from kvopt.verify.certificate_shape import certificate_of, text_of
 from kvopt.verify.report import report_on
-from kvopt.verify.work import Invalid, Unreadable, Work
+from kvopt.verify.step_budget import Invalid, Unreadable, Work
 
 
 @dataclass(frozen=True)

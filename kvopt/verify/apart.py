@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from kvopt.verify import Verdict, verify
-from kvopt.verify.work import BYTES, MOST_STATED, Work
+from kvopt.verify.step_budget import BYTES, MOST_STATED, Work
 
 _FILE = 4_000_000_000
 """Bytes of the largest file and its content in memory, with the interpreter."""

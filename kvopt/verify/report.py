@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import Any
 
-from kvopt.verify.eager import check_eager
-from kvopt.verify.machine_time import check_machine_time
-from kvopt.verify.problem import Problem, problem_of
-from kvopt.verify.proofs import modules_of, value_of_proof
-from kvopt.verify.runs import Times, checked_run, times_of, uncovered
-from kvopt.verify.slo import check_in_time
-from kvopt.verify.work import Work, as_decimal, quoted, refuse
+from kvopt.verify.certified_problem import Problem, problem_of
+from kvopt.verify.check_eager import check_eager
+from kvopt.verify.check_machine_time import check_machine_time
+from kvopt.verify.check_proofs import modules_of, value_of_proof
+from kvopt.verify.check_runs import Times, checked_run, times_of, uncovered
+from kvopt.verify.check_slo import check_in_time
+from kvopt.verify.step_budget import Work, as_decimal, quoted, refuse
 
 
 def report_on(certificate: dict[str, Any], work: Work | None = None) -> list[str]:
@@ -26,7 +26,8 @@ def report_on(certificate: dict[str, Any], work: Work | None = None) -> list[str
     scope = certificate["scope"]
     problem = problem.within(scope)
     rows: dict[str, list[str]] = defaultdict(list)  # by the narrowest scope that covers a run
-    beyond, reached, runs = [], list[Times | None](), certificate.get("policies", [])
+    beyond, runs = list[str](), certificate.get("policies", [])
+    reached: list[Times | None] = []
     for claim in runs:
         name, value, times = quoted(claim["policy"]), claim["value"], None
         if value is None:
@@ -72,15 +73,15 @@ def report_on(certificate: dict[str, Any], work: Work | None = None) -> list[str
 def _words(certificate: dict[str, Any], problem: Problem) -> list[str]:
     """State the problem."""
     memory, block = problem.memory, problem.block
-    each = f" on each of {problem.workers:,} workers" * (problem.workers > 1)
+    everywhere = f" on each of {problem.workers:,} workers" * (problem.workers > 1)
     lines = [
         f"instance {quoted(certificate['instance'].get('name', ''))}: "
-        f"{len(problem.requests):,} requests, memory {memory:,}{each}, {certificate['hash']}"
+        f"{len(problem.requests):,} requests, memory {memory:,}{everywhere}, {certificate['hash']}"
     ]
     if problem.weights:
         lines.append("each latency counts as many times as the weight of its request says")
-    if problem.most is not None:
-        lines.append(f"at most {problem.most:,} requests may be active together{each}")
+    if problem.max_active is not None:
+        lines.append(f"at most {problem.max_active:,} requests may be active together{everywhere}")
     if problem.paths:
         lines.append(
             f"prefixes: {sum(problem.nodes):,} tokens in {len(problem.nodes):,} nodes "
@@ -99,8 +100,8 @@ def _checked_run(
     """Check a run; return the line about it, and times as of `checked_run`."""
     peak, times = checked_run(problem, claim, name, work)
     lost = f" with {len(claim['lost']):,} evictions" if claim.get("lost") else ""
-    said = f"  {name} {claim['value']:,}: its {times_of(claim)}{lost} give it"
-    return f"{said} and hold {peak:,} tokens at most", times
+    line = f"  {name} {claim['value']:,}: its {times_of(claim)}{lost} give it"
+    return f"{line} and hold {peak:,} tokens at most", times
 
 
 def _checked_side(problem: Problem, side: dict[str, Any], work: Work) -> list[str]:
@@ -127,11 +128,12 @@ def _modules(certificate: dict[str, Any]) -> str:
     proofs = [side["lower"]["proof"] for side in claims if side["lower"] is not None]
     ceiling = certificate.get("slo", {}).get("proof", {})
     proofs += [ceiling] if "kind" in ceiling else []
-    names = {"problem", "reading", "relaxations", "report", "runs", "work"}
+    names = {"certificate_shape", "certified_problem", "check_runs", "report", "step_budget"}
     names = names.union(*map(modules_of, proofs))
-    names |= {"eager"} if "eager" in certificate else set()
-    own = {"slo", "machine_time"} & certificate.keys()
-    names |= own | ({"seconds"} if own and certificate["clock"] != "rounds" else set())
+    names |= {"check_eager"} if "eager" in certificate else set()
+    further = {f"check_{name}" for name in ("slo", "machine_time") if name in certificate}
+    in_seconds = further and certificate["clock"] != "rounds"
+    names |= further | ({"check_seconds"} if in_seconds else set())
     return f"checked by {len(names)} modules of kvopt/verify: {', '.join(sorted(names))}"
 
 
@@ -139,29 +141,29 @@ def _conclusions(problem: Problem, upper: int | None, lower: int | None) -> list
     """State the claims that both sides prove; in seconds as mean latencies, rounded outward."""
     many = len(problem.requests)
     latency = "total weighted latency" if problem.weights else "total latency"
-    found, a, unit, under = list[str](), "", "", ""
-    most, least = f"{upper or 0:,}", f"{lower or 0:,}"
+    lines, a, unit, under = list[str](), "", "", ""
+    high, low = f"{upper or 0:,}", f"{lower or 0:,}"
     if problem.clock is not None:
         latency, a, unit, under = "mean latency", "a ", " s", " s under this batch-time model"
         micros, scale = 1_000_000, max(many, 1) * 1000
-        most = f"{-(-(upper or 0) // scale) / micros:,.6f}"
-        least = f"{(lower or 0) // scale / micros:,.6f}"
+        high = f"{-(-(upper or 0) // scale) / micros:,.6f}"
+        low = f"{(lower or 0) // scale / micros:,.6f}"
     if lower is not None:
-        found.append(
-            f"  no schedule of these {many:,} requests has {a}{latency} below {least}{under}"
+        lines.append(
+            f"  no schedule of these {many:,} requests has {a}{latency} below {low}{under}"
         )
     if upper is not None:
-        found.append(f"  a schedule of {latency} {most}{unit} is {_ratio(upper, None, lower)}")
-    return found
+        lines.append(f"  a schedule of {latency} {high}{unit} is {_ratio(upper, None, lower)}")
+    return lines
 
 
 def _ratio(value: int, upper: int | None, lower: int | None) -> str:
     """Return the bounds on value / optimum, rounded outward, in words."""
     if value == lower:
         return "optimal"
-    most = f"at most {as_decimal(-(-1000 * value // lower))}" if lower and lower > 0 else ""
-    least = f"at least {as_decimal(1000 * value // upper)}" if upper and upper > 0 else ""
-    return (" and ".join(filter(None, (most, least))) or "any number of") + " times the optimum"
+    high = f"at most {as_decimal(-(-1000 * value // lower))}" if lower and lower > 0 else ""
+    low = f"at least {as_decimal(1000 * value // upper)}" if upper and upper > 0 else ""
+    return (" and ".join(filter(None, (high, low))) or "any number of") + " times the optimum"
 
 
 def covered_by(scope: str) -> str:

@@ -1,4 +1,4 @@
-"""Completion bounds, against all ways to go on and against all schedules there are."""
+"""Cost-to-go bounds, against all ways to go on and against all schedules there are."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ from test_forward_search import (
 )
 
 from kvopt import Instance
-from kvopt.bounds.configurations import carried, completion
-from kvopt.bounds.configurations.completion import Completions
-from kvopt.bounds.configurations.evaluation import CLOSED, Evaluation, evaluate
-from kvopt.bounds.configurations.expand import completions
-from kvopt.bounds.configurations.forward_search import ForwardSearch, twins_of
+from kvopt.bounds.configurations import carried_sets, cost_to_go
+from kvopt.bounds.configurations.cost_to_go import CostToGo
+from kvopt.bounds.configurations.evaluation import FORBIDDEN, Evaluation, evaluate
+from kvopt.bounds.configurations.expand import costs_to_go
+from kvopt.bounds.configurations.forward_search import ForwardSearch, predecessors_of
 from kvopt.bounds.configurations.labels import DONE
 from kvopt.bounds.configurations.states import States
 from kvopt.errors import Stopped
@@ -55,7 +55,7 @@ class Literal:
         self.memory, self.requests = plain(instance)
         self.evaluation, self.budget = evaluation, budget
         states = States.of(instance)
-        firsts, self.most = states.firsts, states.most
+        firsts, self.most = states.firsts, states.together
         peaks = [prompt + output for _, prompt, output in self.requests]
         self.firsts = dict(zip(peaks, firsts, strict=True))
         # Each request by itself, or any that has the same peak.
@@ -175,14 +175,14 @@ def test_it_is_the_least_cost_of_the_rest(positive: bool) -> None:
         budget = source.choice((0, 5, 30, 10**6))
         literal = Literal(instance, evaluation, budget, told_apart=False)
         apart = Literal(instance, evaluation, budget, told_apart=True)
-        whole = Completions(States.of(instance), evaluation, budget)
+        whole = CostToGo(States.of(instance), evaluation, budget)
         whole.fill(10**4, 10**7, Budget())
         least = min(literal.rest(0, ()), budget + 1)
         assert not positive or whole.rise == least
         assert max(least, whole.rise) <= min(apart.rest(0, ()), budget + 1)
         merged += least < apart.rest(0, ())
         exact += whole.rise == least
-        rough = Completions(States.of(instance), evaluation, budget)
+        rough = CostToGo(States.of(instance), evaluation, budget)
         rough.fill(source.choice((1, 2, 5, 20)), source.choice((1, 3, 12)), Budget())
         assert rough.rise <= whole.rise
         cut += rough.rise < whole.rise
@@ -205,13 +205,13 @@ def test_no_schedule_pays_less(seed: int) -> None:
         if is_crowded(instance, optimum):
             continue
         target = optimum + source.choice((1, 3))
-        rest = Completions(states, evaluation, budget_of(evaluation, target))
+        rest = CostToGo(states, evaluation, budget_of(evaluation, target))
         rest.fill(source.choice((1, 3, 10, 1000)), source.choice((1, 10, 1000)), Budget())
         costs = evaluation.reduced_costs
         for starts in all_below(instance, target):
             slacks = slacks_of(instance, starts, states, evaluation)
             last = len(slacks) - 1
-            if any(costs[i, min(k, last)] == CLOSED for i, k in enumerate(starts)):
+            if any(costs[i, min(k, last)] == FORBIDDEN for i, k in enumerate(starts)):
                 continue
             for now in range(last):
                 label = [
@@ -219,7 +219,7 @@ def test_no_schedule_pays_less(seed: int) -> None:
                     for k, (_, _, o) in zip(starts, requests, strict=True)
                 ]
                 later = [int(costs[i, min(k, last)]) for i, k in enumerate(starts) if k > now]
-                bound = completions(np.array([label]), now, rest.after(now))[0]
+                bound = costs_to_go(np.array([label]), now, rest.after(now))[0]
                 assert bound <= sum(later) + sum(slacks[now + 2 :])
                 compared, positive = compared + 1, positive + (bound > 0)
     assert compared > 150
@@ -229,7 +229,7 @@ def test_no_schedule_pays_less(seed: int) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_searches_find_the_same(seed: int) -> None:
-    """By themselves, with a look-ahead, and with completion bounds of few or of many sets."""
+    """By themselves, with a look-ahead, and with cost-to-go bounds of few or of many sets."""
     source, kept, helped_kept, reached = random.Random(seed), 0, 0, 0
     others = random_instances(many(30), 47 + seed, least_requests=1, last_arrival=6)
     for instance in chain(others, alike(many(80), seed, 6)):
@@ -238,14 +238,14 @@ def test_searches_find_the_same(seed: int) -> None:
         optimum = brute_force.optimum(memory, requests)
         for more in (0, 1, 5):
             target, states = optimum + more, States.of(instance)
-            forward = ForwardSearch(states, twins_of(instance), evaluation, target)
+            forward = ForwardSearch(states, predecessors_of(instance), evaluation, target)
             least = tel_of(requests, forward.search_exhaustively(LIMIT))
             assert least is None or optimum <= least < target  # more where starts are ruled out
             reached += least is not None
-            rest = Completions(states, evaluation, budget_of(evaluation, target))
+            rest = CostToGo(states, evaluation, budget_of(evaluation, target))
             rest.fill(source.choice((1, 5, 1000)), source.choice((1, 20, 1000)), Budget())
             looking = lookahead_of(forward, target, source.choice((1, 4, 20)))
-            helped = replace(forward, completions=rest)
+            helped = replace(forward, cost_to_go=rest)
             for other in (helped, replace(forward, lookahead=looking)):
                 assert tel_of(requests, other.search_exhaustively(LIMIT)) == least
                 beam = other.search_with_beam(source.choice((1, 5, 50)))
@@ -260,13 +260,13 @@ def test_searches_find_the_same(seed: int) -> None:
 def test_more_sets_prove_more_and_leave_less_to_do() -> None:
     instance, _, evaluation, optimum = climbed()
     budget = budget_of(evaluation, optimum)
-    rest = Completions(States.of(instance), evaluation, budget)
-    forward = ForwardSearch(States.of(instance), twins_of(instance), evaluation, optimum)
+    rest = CostToGo(States.of(instance), evaluation, budget)
+    forward = ForwardSearch(States.of(instance), predecessors_of(instance), evaluation, optimum)
     assert forward.search_exhaustively(10**6) is None
     rises, kept = [0], [sum(forward.kept)]
     for sets, window in ((10, 1), (100, budget // 4), (10_000, budget)):
         rest.fill(sets, window, Budget())
-        helped = replace(forward, completions=rest)
+        helped = replace(forward, cost_to_go=rest)
         assert helped.search_exhaustively(10**6) is None
         rises.append(rest.rise)
         kept.append(sum(helped.kept))
@@ -278,7 +278,7 @@ def test_more_sets_prove_more_and_leave_less_to_do() -> None:
 def test_what_is_said_to_fit_into_memory_does() -> None:
     instance, _, evaluation, optimum = climbed()
     budget = budget_of(evaluation, optimum)
-    rest = Completions(States.of(instance), evaluation, budget)
+    rest = CostToGo(States.of(instance), evaluation, budget)
     rest.fill(500, budget // 4, Budget())
     memory = 2_000_000
     sets = rest.sets_within(memory)
@@ -297,7 +297,7 @@ def test_members_that_are_alike_are_counted_not_told_apart() -> None:
     knots = drawn_knots(random.Random(1), 8)
     prices = np.zeros((len(knots.times), len(states.holds)), dtype=np.int64)
     evaluation = evaluate(states, knots, states.all_starts(8), prices + 1, 1)
-    rest = Completions(states, evaluation, 10**6)
+    rest = CostToGo(states, evaluation, 10**6)
     rest.fill(200, 10**6, Budget())
     assert rest.rise >= 0
 
@@ -309,13 +309,13 @@ def test_no_set_has_more_members_than_requests_can_be_active(
 
     Not compiled, as then bounds of arrays are checked.
     """
-    monkeypatch.setattr(completion, "go_through", unwrap(carried.go_through))
+    monkeypatch.setattr(cost_to_go, "add_configurations", unwrap(carried_sets.add_configurations))
     instance = instance_of(10, [(0, 0, 5), (0, 4, 1), (0, 4, 1)])
     states = States.of(instance)
     knots = drawn_knots(random.Random(1), 7)
     prices = np.ones((len(knots.times), len(states.holds)), dtype=np.int64)
     evaluation = evaluate(states, knots, states.all_starts(7), prices, 1)
-    rest = Completions(states, evaluation, 20)
+    rest = CostToGo(states, evaluation, 20)
     rest.fill(1000, 20, Budget())
     literal = Literal(instance, evaluation, 20, told_apart=False)
     assert rest.rise == literal.rest(0, ())
@@ -323,7 +323,7 @@ def test_no_set_has_more_members_than_requests_can_be_active(
 
 def test_it_stops_when_asked() -> None:
     instance, _, evaluation, optimum = climbed()
-    rest = Completions(States.of(instance), evaluation, budget_of(evaluation, optimum))
+    rest = CostToGo(States.of(instance), evaluation, budget_of(evaluation, optimum))
     rest.fill(1000, 1000, Budget())
     known = rest.rise
     left = iter(range(3))
@@ -334,6 +334,6 @@ def test_it_stops_when_asked() -> None:
 
 def test_fleets_and_large_tables_do_not_fit() -> None:
     small = instance_of(20, [(0, 1, 5)] * 5)
-    assert Completions.fits(States.of(small))
-    assert not Completions.fits(States.of(replace(small, workers=2)))
-    assert not Completions.fits(States.of(instance_of(100_000, [(0, 1, 50)] * 50)))
+    assert CostToGo.fits(States.of(small))
+    assert not CostToGo.fits(States.of(replace(small, workers=2)))
+    assert not CostToGo.fits(States.of(instance_of(100_000, [(0, 1, 50)] * 50)))

@@ -15,9 +15,9 @@ from literal import configurations as literal
 from strategies import instance_of, plain, random_instances
 
 from kvopt import Instance, bound, generate
-from kvopt.bounds.configurations.ascent import Evaluator, Point, climb
+from kvopt.bounds.configurations.ascent import Evaluator, Point
 from kvopt.bounds.configurations.evaluation import (
-    CLOSED,
+    FORBIDDEN,
     denominator_for,
     evaluate,
     rounded,
@@ -28,7 +28,7 @@ from kvopt.problem.arrays import Flags, Floats, Integers
 
 def state_list(states: States) -> list[literal.State]:
     """Return (h, r) of each number."""
-    return list(zip(states.holds.tolist(), states.lefts.tolist(), strict=True))
+    return list(zip(states.holds.tolist(), states.remaining.tolist(), strict=True))
 
 
 def drawn_knots(source: random.Random, last: int) -> Knots:
@@ -98,9 +98,9 @@ class TestCopies:
             assert reached == set(found)
             for (_, s, o), first in zip(requests, states.firsts.tolist(), strict=True):
                 assert found[first : first + o] == [(s + o - r, r) for r in range(o)]
-            assert np.array_equal(np.sort(states.lefts)[::-1], states.lefts[states.order])
+            assert np.array_equal(np.sort(states.remaining)[::-1], states.remaining[states.order])
             together = [sorted(s + 1 for _, s, _ in requests)[:n] for n in range(len(requests) + 1)]
-            assert states.most == max(n for n, own in enumerate(together) if sum(own) <= memory)
+            assert states.together == max(n for n, own in enumerate(together) if sum(own) <= memory)
 
     def test_copies_are_counted_over_the_times_between_the_neighbours(self) -> None:
         closed = 0
@@ -190,7 +190,7 @@ class TestEvaluation:
             assert found.largest.tolist() == largest
             for i, own in enumerate(reduced_costs):
                 row = {min(k, last): cost for k, cost in own.items()}
-                expected = [row.get(k, CLOSED) for k in range(last + 1)]
+                expected = [row.get(k, FORBIDDEN) for k in range(last + 1)]
                 assert found.reduced_costs[i].tolist() == expected
 
     @pytest.mark.slow
@@ -264,7 +264,7 @@ class TestSmoothing:
             evaluator, prices = drawn_evaluator(source, instance, 0.1)
             endless = np.full_like(prices, np.inf)
             for smooth in (-np.inf, 1.0):  # warnings are errors here
-                assert not list(climb(evaluator, Point(prices, 1.0, smooth, endless)))
+                assert not Point(prices, 1.0, smooth, endless).is_finite
             assert evaluator.begin(1e6 * prices).is_finite
 
     def test_smooth_values_are_below_hard_ones_and_come_closer_as_it_cools(self) -> None:
@@ -274,9 +274,9 @@ class TestSmoothing:
             for tau in (3.0, 0.5, 0.1, 0.02):
                 evaluator, prices = drawn_evaluator(random.Random(seed), instance, tau)
                 point = evaluator(prices)
-                assert math.isfinite(point.hard)
+                assert math.isfinite(point.exact)
                 if math.isfinite(point.smooth):
-                    gaps.append(point.hard - point.smooth)
+                    gaps.append(point.exact - point.smooth)
             assert min(gaps) >= -1e-6
             assert gaps == sorted(gaps, reverse=True)
             assert gaps[-1] < 3.0
@@ -299,12 +299,12 @@ class TestSmoothing:
             )
             scale = 2**20
             numerators = drawn_prices(source, states, knots, 3) * (scale // 4)
-            hard = Evaluator(states, knots, starts, 0.1)(numerators / scale).hard
+            hard = Evaluator(states, knots, starts, 0.1)(numerators / scale).exact
             found = evaluate(states, knots, starts, numerators, scale)
             lost = (last + sum(r.output for r in instance)) / scale
             # It may know that fewer can be active together than the evaluation takes as known.
             assert hard >= found.total / scale - lost - 1e-9
-            if states.most == instance.memory // states.holds.min():
+            if states.together == instance.memory // states.holds.min():
                 assert hard == pytest.approx(found.total / scale, abs=lost + 1e-9)
                 equal += 1
         assert equal > 35
@@ -318,17 +318,17 @@ class TestSmoothing:
             evaluator, prices = drawn_evaluator(source, instance, tau)
             prices = prices * size * source.choice((1, 1, -1))
             point = evaluator(prices)
-            assert math.isfinite(point.hard)
+            assert math.isfinite(point.exact)
             assert not math.isnan(point.smooth)
             if math.isfinite(point.smooth):
                 assert np.isfinite(point.gradient).all()
-                scale = max(1.0, abs(point.hard), size * prices.size)
-                assert point.smooth <= point.hard + 1e-9 * scale
+                scale = max(1.0, abs(point.exact), size * prices.size)
+                assert point.smooth <= point.exact + 1e-9 * scale
                 # Sums of at most so many terms: tau times the logarithm of their number.
                 starts = sum(math.log(30) for _ in instance)
                 rest = evaluator.knots.weights().sum() * math.log(10**4)
                 taus = float(evaluator._taus.max())
-                assert point.smooth >= point.hard - taus * (starts + rest) - 1e-9 * scale
+                assert point.smooth >= point.exact - taus * (starts + rest) - 1e-9 * scale
 
 
 @pytest.mark.slow

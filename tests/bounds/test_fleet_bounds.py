@@ -23,9 +23,9 @@ from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.proofs import SharesProof
 from kvopt.problem.clocks import Seconds, arrivals_ns
 from kvopt.search.bounding import bounds_by_workers
-from kvopt.verify.problem import Clock
-from kvopt.verify.proofs import value_of_proof
-from kvopt.verify.work import Work
+from kvopt.verify.certified_problem import Clock
+from kvopt.verify.check_proofs import value_of_proof
+from kvopt.verify.step_budget import Work
 
 pytestmark = pytest.mark.usefixtures("few_steps")
 

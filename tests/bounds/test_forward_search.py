@@ -19,13 +19,12 @@ from test_configurations import drawn_knots, drawn_prices, drawn_starts, windows
 
 from kvopt import Instance, Request, generate, solve
 from kvopt.bounds.configurations import forward_search as module
-from kvopt.bounds.configurations.bound import STAGES, rising_bounds
-from kvopt.bounds.configurations.evaluation import CLOSED, Evaluation, evaluate
+from kvopt.bounds.configurations.dual_ascent import STAGES, DualAscent
+from kvopt.bounds.configurations.evaluation import FORBIDDEN, Evaluation, evaluate
 from kvopt.bounds.configurations.expand import TooWide
-from kvopt.bounds.configurations.forward_search import ForwardSearch, twins_of
+from kvopt.bounds.configurations.forward_search import ForwardSearch, predecessors_of
 from kvopt.bounds.configurations.labels import DONE, WAITING
-from kvopt.bounds.configurations.lookahead import Lookahead
-from kvopt.bounds.configurations.stages import Rising
+from kvopt.bounds.configurations.lookahead_tables import Lookahead
 from kvopt.bounds.configurations.states import Knots, States
 from kvopt.errors import Stopped, TooLarge
 from kvopt.heuristics.list_schedules import offer_list_schedules
@@ -33,6 +32,7 @@ from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.limits import Limits
 from kvopt.kernels import parallel
 from kvopt.kernels.budget import Budget
+from kvopt.search.stages import states_priced
 
 LIMIT = 100_000
 
@@ -85,9 +85,9 @@ class TestSweep:
             knots = drawn_knots(source, last)
             prices = drawn_prices(source, states, knots, source.choice((0, 1, 3, 9)))
             found = evaluate(states, knots, states.all_starts(last), prices, source.choice((1, 4)))
-            twins = twins_of(instance) if number % 2 else np.full(len(instance), -1)
+            predecessors = predecessors_of(instance) if number % 2 else np.full(len(instance), -1)
             optimum = brute_force.optimum(*plain(instance))
-            assert_exhaustive(ForwardSearch(states, twins, found, 0), instance, optimum)
+            assert_exhaustive(ForwardSearch(states, predecessors, found, 0), instance, optimum)
 
     @pytest.mark.slow
     def test_starts_that_are_ruled_out_are_not_used(self) -> None:
@@ -121,7 +121,7 @@ class TestSweep:
             found = evaluate(states, knots, states.all_starts(1), prices, 2)
             optimum = brute_force.optimum(*plain(instance))
             assert_exhaustive(
-                ForwardSearch(states, twins_of(instance), found, 0), instance, optimum
+                ForwardSearch(states, predecessors_of(instance), found, 0), instance, optimum
             )
 
     @pytest.mark.slow
@@ -135,7 +135,7 @@ class TestSweep:
             prices = drawn_prices(source, states, knots, 3)
             found = evaluate(states, knots, states.all_starts(last), prices, 2)
             optimum = brute_force.optimum(*plain(instance))
-            shared = ForwardSearch(states, twins_of(instance), found, 0, threads=3)
+            shared = ForwardSearch(states, predecessors_of(instance), found, 0, threads=3)
             assert_exhaustive(shared, instance, optimum)
 
     def test_many_alike(self) -> None:
@@ -144,19 +144,19 @@ class TestSweep:
                 instance = instance_of(memory, [(a, *shape) for a in arrivals])
                 optimum = brute_force.optimum(*plain(instance))
                 prices = without_prices(instance, 9)
-                forward = ForwardSearch(States.of(instance), twins_of(instance), prices, 0)
+                forward = ForwardSearch(States.of(instance), predecessors_of(instance), prices, 0)
                 assert_exhaustive(forward, instance, optimum)
 
-    def test_twins_arrive_no_later_and_come_before(self) -> None:
+    def test_predecessors_arrive_no_later_and_come_before(self) -> None:
         instance = instance_of(
             9, [(3, 1, 2), (0, 1, 2), (3, 1, 2), (0, 2, 1), (3, 1, 2), (0, 1, 2)]
         )
-        assert twins_of(instance).tolist() == [-1, -1, 1, -1, 2, 1]
+        assert predecessors_of(instance).tolist() == [-1, -1, 1, -1, 2, 1]
 
     def test_labels_beyond_the_limit_are_not_left_out(self) -> None:
         instance = generate("arrival-1", 12, 40, seed=3)
         forward = ForwardSearch(
-            States.of(instance), twins_of(instance), without_prices(instance, 60), 1000
+            States.of(instance), predecessors_of(instance), without_prices(instance, 60), 1000
         )
         with pytest.raises(TooWide):
             forward.search_exhaustively(300)
@@ -166,7 +166,10 @@ class TestSweep:
     def test_a_label_with_more_children_than_there_is_room_for_keeps_them_all(self) -> None:
         instance = instance_of(10_000, [(0, 0, 2 + i) for i in range(14)])
         forward = ForwardSearch(
-            States.of(instance), twins_of(instance), without_prices(instance, 9), 10_000
+            States.of(instance),
+            predecessors_of(instance),
+            without_prices(instance, 9),
+            10_000,
         )
         with pytest.raises(TooWide, match="at round 1"):
             forward.search_exhaustively(20_000)
@@ -178,7 +181,7 @@ class TestSweep:
         instance = generate("arrival-1", 12, 40, seed=3)
         left = iter(range(calls))
         forward = ForwardSearch(
-            States.of(instance), twins_of(instance), without_prices(instance, 60), 1000
+            States.of(instance), predecessors_of(instance), without_prices(instance, 60), 1000
         )
         with pytest.raises(Stopped):
             forward.search_exhaustively(10**6, Budget(until=lambda: next(left, None) is None))
@@ -190,7 +193,9 @@ class TestSweep:
         instance, first, last, optimum = climbed()
         kept = []
         for evaluation in (first, last):
-            forward = ForwardSearch(States.of(instance), twins_of(instance), evaluation, optimum)
+            forward = ForwardSearch(
+                States.of(instance), predecessors_of(instance), evaluation, optimum
+            )
             forward.search_exhaustively(10**6)
             kept.append(sum(forward.kept))
         assert 1.2 * kept[1] < kept[0]
@@ -199,7 +204,9 @@ class TestSweep:
     def test_a_look_ahead_leaves_less_to_do(self) -> None:
         instance, _, evaluation, optimum = climbed()
         for target in (optimum, optimum + 1):
-            forward = ForwardSearch(States.of(instance), twins_of(instance), evaluation, target)
+            forward = ForwardSearch(
+                States.of(instance), predecessors_of(instance), evaluation, target
+            )
             looking = replace(forward, lookahead=lookahead_of(forward, target, 20))
             found = [
                 tel_of(plain(instance)[1], s.search_exhaustively(10**6)) for s in (forward, looking)
@@ -270,7 +277,8 @@ def climbed() -> tuple[Instance, Evaluation, Evaluation, int]:
     """Return an instance, its first prices and later ones, and its optimum."""
     instance = generate("arrival-1", 12, seed=1)
     optimum = known(solve(instance, "exact").objective)
-    first, *_, last = (found for _, found in islice(rising_bounds(searched(instance), Budget()), 5))
+    rising = islice(states_priced(searched(instance), Budget()), 5)
+    first, *_, last = (ascent.evaluation for ascent in rising)
     assert last.bound < optimum
     return instance, first, last, optimum
 
@@ -304,7 +312,7 @@ def all_below(instance: Instance, target: int) -> Iterator[tuple[int, ...]]:
             yield starts
 
 
-class TestRising:
+class TestDualAscent:
     @pytest.mark.slow
     def test_no_start_of_a_schedule_below_the_target_is_ruled_out(self) -> None:
         source = random.Random(1)
@@ -314,15 +322,15 @@ class TestRising:
             target = optimum + source.choice((0, 1, 3))
             below = list(all_below(instance, target))
             last = objective_end(instance) if source.random() < 0.6 else source.randint(1, 12)
-            rising = Rising(instance, last)
+            rising = DualAscent(instance, last)
             for stage in STAGES[:: source.choice((1, 3))]:
-                evaluation = rising.climb(stage, optimum)
+                evaluation = rising.ascend(stage, optimum)
                 assert min(target, evaluation.bound) <= optimum
                 if evaluation.bound >= target:
                     assert not below
                     break
                 before = rising.starts.copy()
-                rising.rule_out(evaluation, target)
+                rising.fix_starts(evaluation, target)
                 assert not (rising.starts & ~before).any()
                 assert (rising.starts == before).all() or rising.proof(target).target == target
                 removed += int(before.sum() - rising.starts.sum())
@@ -341,7 +349,8 @@ class TestRising:
             if number % 2:
                 search.offer_starts(best, "test")
             seen = 0
-            for rising, evaluation in rising_bounds(search, search.budget, rule_out=number % 3 > 0):
+            for rising in states_priced(search, search.budget, fixes=number % 3 > 0):
+                evaluation = rising.evaluation
                 assert search.lower_bound is not None
                 assert search.lower_bound <= optimum
                 assert search.lower_bound >= seen
@@ -358,7 +367,7 @@ class TestRising:
     def test_a_bound_of_many_requests_keeps_its_limit(self) -> None:
         search = Search(generate("arrival-1", 40, seed=2), Limits(time_limit=20))
         offer_list_schedules(search)
-        for _ in rising_bounds(search, search.budget.part(most=0.5)):
+        for _ in states_priced(search, search.budget.part(most=0.5)):
             pass
         assert search.granted.spent < 8
         assert search.lower_bound is None or search.lower_bound <= objective(search)
@@ -377,7 +386,7 @@ class TestRising:
     def test_what_is_too_large_is_refused_before_memory_is_taken(self, instance: Instance) -> None:
         search = searched(instance)
         with pytest.raises(TooLarge):
-            next(iter(rising_bounds(search, search.budget)))
+            next(iter(states_priced(search, search.budget)))
 
 
 def objective_end(instance: Instance) -> int:
@@ -388,8 +397,9 @@ def objective_end(instance: Instance) -> int:
 def test_closed_starts_cost_more_than_any_budget() -> None:
     instance = generate("arrival-2", 20, seed=1)
     search = searched(instance)
-    rising, evaluation = next(iter(rising_bounds(search, search.budget)))
-    rising.rule_out(evaluation, objective(search))
+    rising = next(states_priced(search, search.budget))
+    evaluation = rising.evaluation
+    rising.fix_starts(evaluation, objective(search))
     left = evaluate(
         rising.states,
         Knots.every(1, 5),
@@ -397,4 +407,4 @@ def test_closed_starts_cost_more_than_any_budget() -> None:
         np.zeros((5, len(rising.states.holds)), dtype=np.int64),
         1,
     )
-    assert (left.reduced_costs[left.reduced_costs != CLOSED] < 10**6).all()
+    assert (left.reduced_costs[left.reduced_costs != FORBIDDEN] < 10**6).all()

@@ -18,7 +18,7 @@ from strategies import (
 )
 
 from kvopt import run
-from kvopt.bounds.windows import start_windows
+from kvopt.bounds.start_windows import start_windows
 from kvopt.formulations.windows import Windows, horizon
 from kvopt.problem.instance import Instance
 from kvopt.problem.parts import split

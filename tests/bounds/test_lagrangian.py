@@ -19,7 +19,6 @@ from kvopt import Instance, Request, bound, generate
 from kvopt.bounds import lagrangian, scan
 from kvopt.bounds.fluid import fluid_prices
 from kvopt.bounds.kinds import Kinds
-from kvopt.bounds.lagrangian import offer_lagrangian_bound
 from kvopt.bounds.prices import denominator_for, price_bound, price_value, rounded_prices
 from kvopt.bounds.scan import Scanner
 from kvopt.bounds.volume import fluid_completions, volume_bound
@@ -224,6 +223,6 @@ def test_too_many_rounds_are_refused_in_words() -> None:
 @pytest.mark.slow
 def test_long_outputs_and_empty_instances() -> None:
     search = Search(Instance(10, []))
-    offer_lagrangian_bound(search)
+    climb(search, search.budget)
     assert search.lower_bound == 0
     assert bound(Instance(10**9, [Request(0, 10**8, 900)] * 20), "lagrangian").value is not None

@@ -16,7 +16,6 @@ from test_configurations import drawn_knots, drawn_prices
 from kvopt import Instance, Request, bound, generate
 from kvopt.bounds.configurations import size
 from kvopt.bounds.configurations.ascent import Evaluator
-from kvopt.bounds.configurations.bound import rising_large_bounds
 from kvopt.bounds.configurations.evaluation import evaluate, rounded, total_of
 from kvopt.bounds.configurations.states import States
 from kvopt.errors import TooLarge
@@ -26,6 +25,7 @@ from kvopt.incumbent.limits import Limits
 from kvopt.incumbent.proofs import ConfigurationProof
 from kvopt.kernels.budget import Budget
 from kvopt.search import plan
+from kvopt.search.stages import states_priced
 
 
 def with_arrivals(source: random.Random) -> Instance:
@@ -58,7 +58,7 @@ def test_the_total_is_that_of_the_evaluation_with_tables() -> None:
         assert (copies == knots.copies(states, starts)).all()
         prices, denominator = drawn_prices(source, states, knots, 50), source.choice((1, 7, 64))
         found = evaluate(states, knots, starts, prices, denominator)
-        assert total_of(states, knots, copies, prices, denominator) == found.total
+        assert total_of(states, knots, prices, denominator) == found.total
 
 
 def test_few_completions_steer_by_their_own_gradient_and_prove_nothing() -> None:
@@ -74,14 +74,14 @@ def test_few_completions_steer_by_their_own_gradient_and_prove_nothing() -> None
         ahead, behind = (evaluator(prices + sign * 1e-5 * direction).smooth for sign in (1, -1))
         slope = float((point.gradient * direction).sum())
         assert (ahead - behind) / 2e-5 == pytest.approx(slope, abs=1e-4)
-        exact = total_of(states, knots, copies, rounded(prices, 2**20), 2**20) / 2**20
-        assert point.hard >= exact - 1e-3
+        exact = total_of(states, knots, rounded(prices, 2**20), 2**20) / 2**20
+        assert point.exact >= exact - 1e-3
 
 
 def test_bounds_are_never_above_the_optimum_and_the_verifier_finds_the_same() -> None:
     for instance in random_instances(many(60), 21, least_requests=1):
         search = searched(instance)
-        list(rising_large_bounds(search, search.budget))
+        list(states_priced(search, search.budget, few_knots=True))
         known = search.checked
         assert known is not None
         assert isinstance(known.proof, ConfigurationProof)
@@ -102,7 +102,7 @@ def test_what_is_too_large_to_search_is_bounded_at_few_knots(
 ) -> None:
     """Staircases and prices of tokens say less where few requests fit together."""
     instance = generate("uniform", n=85, seed=1)
-    monkeypatch.setattr(size, "_MOST_PRICES", 10)
+    monkeypatch.setattr(size, "_MAX_PRICES", 10)
     plain = max(found("lagrangian", instance, 0.5), found("volume", instance, 0.5))
     assert found("auto", instance, 2.5) > 1.05 * plain
     assert found("configuration", instance, 1.0) > 1.05 * plain
@@ -133,9 +133,9 @@ def test_it_ends_when_the_time_is_over_and_keeps_what_was_proved() -> None:
     instance = generate("uniform", n=60, seed=1)
     is_enough = False
     search = searched(instance, stop=lambda _: is_enough, threads=1)
-    rising = rising_large_bounds(search, search.budget)
+    rising = states_priced(search, search.budget, few_knots=True)
     next(rising)
     is_enough = True
     assert next(rising, None) is None
     assert search.checked is not None
-    assert not list(rising_large_bounds(searched(instance, threads=1), Budget(0.0)))
+    assert not list(states_priced(searched(instance, threads=1), Budget(0.0), few_knots=True))

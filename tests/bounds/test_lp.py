@@ -11,9 +11,9 @@ from price_oracle import relaxed_optimum
 from strategies import instance_of, plain, random_instances
 
 from kvopt import bound, generate
-from kvopt.bounds.columns import lp_vertex
 from kvopt.bounds.fluid import fluid_end
 from kvopt.bounds.kinds import Kinds
+from kvopt.bounds.lp import lp_vertex
 from kvopt.bounds.mean_starts import lp_mean_starts
 from kvopt.incumbent.incumbent import Search
 from kvopt.kernels.budget import Budget

@@ -14,8 +14,8 @@ from strategies import instances, plain, random_instances
 
 from kvopt import Instance, Request
 from kvopt.bounds import fluid
-from kvopt.bounds.columns import averaged_minimisers, lp_vertex
 from kvopt.bounds.kinds import Kinds
+from kvopt.bounds.lp import averaged_minimisers, lp_vertex
 from kvopt.bounds.mean_starts import (
     dealt,
     lagrangian_mean_starts,
@@ -122,5 +122,5 @@ def test_prices_of_a_backlog_are_those_of_its_stretches(monkeypatch: pytest.Monk
         with monkeypatch.context() as patch:
             patch.setattr(fluid, "_LARGEST", -1)
             assert fluid.fluid_prices(backlog).tobytes() == quick.tobytes()
-        ends = fluid._stretches(backlog, backlog.memory).ends
+        ends = fluid._intervals(backlog, backlog.memory).ends
         assert end == max((-(-end // backlog.memory) for end in ends), default=0)

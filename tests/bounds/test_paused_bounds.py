@@ -10,16 +10,19 @@ import pytest
 from strategies import Problem, instance_of, random_instances
 
 from kvopt import bound, generate
-from kvopt.bounds import paused_scan
+from kvopt.bounds import scan
 from kvopt.bounds.kinds import Kinds
-from kvopt.bounds.lagrangian import Ascent, first_prices, offer_lagrangian_bound
-from kvopt.bounds.paused_scan import PausedScanner
+from kvopt.bounds.lagrangian import Ascent, first_prices
 from kvopt.bounds.prices import denominator_for, price_bound, price_value, rounded_prices
+from kvopt.bounds.scan import Scanner
 from kvopt.bounds.volume import volume_bound
 from kvopt.errors import Stopped, TooLarge
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.proofs import token_prices
 from kvopt.kernels.budget import Budget
+from kvopt.problem.problem import as_problem
+from kvopt.problem.scopes import Scope
+from kvopt.search.stages import climb
 
 pytestmark = pytest.mark.usefixtures("few_steps")
 
@@ -47,7 +50,7 @@ def test_tokens_held_are_a_direction_of_ascent() -> None:
     """The bound is concave: at other prices it is below the line that the tokens give."""
     source = random.Random(9)
     for instance in random_instances(60, seed=10, most_output=6):
-        scanner = PausedScanner(Kinds.of(instance))
+        scanner = Scanner(Kinds.of(instance), pauses=True)
         prices = np.array([source.uniform(0, 0.5) for _ in range(10)])
         others = np.maximum(prices + [source.uniform(-0.2, 0.2) for _ in prices], 0.0)
         value, _, excess = scanner.lagrangian(prices, instance.memory)
@@ -59,7 +62,7 @@ def test_tokens_held_are_a_direction_of_ascent() -> None:
 
 def test_the_ascent_passes_the_volume_bound() -> None:
     instance = generate("arrival-2", n=12, seed=1)
-    scanner = PausedScanner(Kinds.of(instance))
+    scanner = Scanner(Kinds.of(instance), pauses=True)
     ascent = Ascent(scanner.at(instance.total_memory), first_prices(instance))
     for _ in range(200):
         ascent.step()
@@ -77,16 +80,15 @@ def test_what_is_reported_names_its_scope(method: str) -> None:
 
 
 def test_a_scan_stops_when_asked() -> None:
-    scanner = PausedScanner(Kinds.of(RISING), budget=Budget(0.0))
+    scanner = Scanner(Kinds.of(RISING), budget=Budget(0.0), pauses=True)
     with pytest.raises(Stopped):
         scanner.lagrangian(np.array([0.0, 1.0]), 3)
 
 
 def test_large_tables_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(paused_scan, "_LARGEST_TABLE", 1)
+    monkeypatch.setattr(scan, "_LARGEST_TABLE", 1)
     with pytest.raises(TooLarge, match="pauses make 12 places, the limit is 1"):
-        price_value(RISING, RISING_PRICES, PausedScanner(Kinds.of(RISING)), pauses=True)
-    search = Search(RISING)
-    with search.surviving("lagrangian"):
-        offer_lagrangian_bound(search, pauses=True)
+        price_value(RISING, RISING_PRICES, Scanner(Kinds.of(RISING), pauses=True), pauses=True)
+    search = Search(as_problem(RISING, scope=Scope.PAUSES))
+    climb(search, search.budget)
     assert search.checked is not None, "the first prices are evaluated without compiled code"

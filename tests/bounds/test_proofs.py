@@ -16,19 +16,18 @@ import pytest
 from certificates import prices_proof, proved, random_proof
 from effort import many
 from known import known
+from msgspec import convert, to_builtins
 from price_oracle import bound_of
 from strategies import drawn_in_blocks, instance_of, optimum_of, plain, random_instances
 
 from kvopt import Instance, Request, bound, generate
 from kvopt.bounds.fluid import fluid_prices
 from kvopt.bounds.kinds import Kinds
-from kvopt.bounds.paused_scan import PausedScanner
 from kvopt.bounds.prices import price_value, rounded_prices
 from kvopt.bounds.scan import Scanner
 from kvopt.bounds.staircases import staircase_bound
 from kvopt.bounds.volume import volume_bound
-from kvopt.certificates.files import proof_from_json, proof_to_json
-from kvopt.incumbent.proofs import PriceProof, token_prices
+from kvopt.incumbent.proofs import PriceProof, Proof, token_prices
 
 Content = dict[str, Any]
 
@@ -76,7 +75,7 @@ def drawn(source: random.Random, instance: Instance, resource: str) -> Content:
     """Return any prices, or some that are about the best there are, and maybe prices of slots."""
     proof = random_proof(source, 9)
     if source.random() < 0.5:
-        proof = proof_to_json(rounded_prices(fluid_prices(instance), 60))
+        proof = to_builtins(rounded_prices(fluid_prices(instance), 60))
     if resource == "tokens":
         return proof
     times = sorted(source.sample(range(25), source.randint(2, 6)))
@@ -96,10 +95,10 @@ def defined(instance: Instance, proof: Content, pauses: bool) -> Fraction:
 
 def evaluated(instance: Instance, proof: Content, pauses: bool) -> Iterator[Fraction]:
     """Yield the value of a proof in all ways in which kvopt finds it."""
-    prices: PriceProof = proof_from_json(proof)
+    prices: PriceProof = convert(proof, Proof)
     yield Fraction(price_value(instance, prices, pauses=pauses), prices.denominator)
     for threads in (1, 2):
-        scanner = (PausedScanner if pauses else Scanner)(Kinds.of(instance), threads=threads)
+        scanner = Scanner(Kinds.of(instance), threads=threads, pauses=pauses)
         yield Fraction(price_value(instance, prices, scanner), prices.denominator)
 
 
@@ -133,8 +132,8 @@ def test_values_of_floats_are_near_the_definition(pauses: bool) -> None:
     source = random.Random(1)
     for instance in (*few(many(40), 1), *blocks(many(40), 2)):
         proof = random_proof(source, 9)
-        prices = proof_from_json(proof)
-        scanner = (PausedScanner if pauses else Scanner)(Kinds.of(instance))
+        prices = convert(proof, Proof)
+        scanner = Scanner(Kinds.of(instance), pauses=pauses)
         values = np.array(prices.numerators) / prices.denominator
         memory = instance.in_tokens().memory if instance.block_size > 1 else instance.memory
         rent = memory * Fraction(sum(prices.numerators), prices.denominator)
@@ -196,7 +195,7 @@ def test_the_last_priced_time_is_a_start_too() -> None:
 
 def test_a_proof_of_prices_begins_with_the_first_that_is_not_zero() -> None:
     for numerators, first in (((0, 0, 5, 0), 3), ((5,), 1), ((0, 0), 1), ((), 1)):
-        written = json.dumps(proof_to_json(token_prices(numerators, 9)))
+        written = json.dumps(to_builtins(token_prices(numerators, 9)))
         assert json.loads(written) == prices_proof(9, first, numerators[first - 1 :])
 
 

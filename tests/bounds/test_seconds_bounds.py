@@ -17,7 +17,14 @@ from strategies import batch_time, timed_instance
 
 from kvopt import BatchTime, Instance, Line, Request, generate, solve
 from kvopt.bounds.seconds import seconds_bound
-from kvopt.bounds.seconds_evaluation import FULL, parts_of, served, shares, shares_bound
+from kvopt.bounds.seconds_evaluation import (
+    FULL,
+    fixed_parts,
+    parts_of,
+    request_times,
+    served,
+    shares_bound,
+)
 from kvopt.errors import InvalidInput
 from kvopt.incumbent.proofs import SharesProof
 from kvopt.kernels.budget import Budget
@@ -101,7 +108,7 @@ def test_closed_forms_are_the_sums_over_rounds(
     server, memory = Server(*model), 80
     chosen = data.draw(st.lists(st.sampled_from(server.lines), min_size=1, unique=True))
     instance = Instance(memory, [Request(0, prompt, output)])
-    found = shares(instance, batch_time(server), [Line(*line) for line in chosen], object)
+    found = request_times(instance, batch_time(server), [Line(*line) for line in chosen], object)
     takes, delays, alone = literal_part(server, memory, chosen, prompt, output)
     assert found.takes[0] == takes * memory
     assert found.delays[0] == 2 * delays * memory
@@ -121,8 +128,8 @@ def test_parts_are_the_rounds_they_say(
     server, memory = Server(*model), 80
     chosen, lines = batch_time(server), [Line(*server.lines[-1])]
     instance = Instance(memory, [Request(0, 1, 1), Request(0, prompt, output)])
-    whole = shares(instance, chosen, lines, kind)
-    found = parts_of(instance, chosen, lines, whole, count)
+    whole = request_times(instance, chosen, lines, kind)
+    found = parts_of(instance, chosen, lines, whole, count, fixed_parts(instance, lines, FULL))
     assert sorted(set(found.owners)) == [0, 1]
     rows = [
         (begin, takes, work, early)
@@ -151,7 +158,7 @@ def test_floats_are_near_the_exact_numbers() -> None:
     instance = generate("conversation-summarisation", 300, 16_492, seed=2)
     model = BatchTime([Line(45_000_000, 160_000), Line(32_000_000, 310_000)], 80)
     for lines in (model.lines, model.lines[1:]):
-        exact, near = (shares(instance, model, lines, kind) for kind in (object, float))
+        exact, near = (request_times(instance, model, lines, kind) for kind in (object, float))
         for name in ("takes", "delays", "alone"):
             wanted = getattr(exact, name).astype(float)
             assert getattr(near, name) == pytest.approx(wanted, rel=1e-9)
@@ -240,7 +247,7 @@ def test_weights_help_where_the_server_is_mostly_idle() -> None:
     instance = Instance(4000, requests)
     plain = shares_bound(instance, A100, SharesProof((0, 1)))
     found = seconds_bound(instance, A100)
-    alone = shares(instance, A100, A100.lines, object).alone.sum()
+    alone = request_times(instance, A100, A100.lines, object).alone.sum()
     assert found.value_ns > 1.5 * plain
     assert found.value_ns == pytest.approx(alone, rel=1e-6)
     assert simulate(instance, "fcfs", clock=Seconds(A100)).objective == alone
@@ -250,7 +257,7 @@ def test_company_counts_prompts_that_others_wait_for() -> None:
     """Requests that overlap a little: alone each takes 1.6 s, and prompts take 0.3 s."""
     requests = [Request(0, 1000, 30, arrival_seconds=0.8 * i) for i in range(40)]
     instance = Instance(16_000, requests)
-    alone = shares(instance, A100, A100.lines, object).alone.sum()
+    alone = request_times(instance, A100, A100.lines, object).alone.sum()
     found = seconds_bound(instance, A100)
     run = simulate(instance, "fcfs", clock=Seconds(A100))
     assert any(found.proof.company)
@@ -286,7 +293,7 @@ def test_exact_where_floats_and_64_bits_end() -> None:
     big = 2**52
     instance = Instance(2**53 - 1, [Request(0, big, 900), Request(0, 1, big)])
     model = BatchTime([Line(2**53 - 1, 2**53 - 1)], 2**53 - 1, 2**53 - 1)
-    found = shares(instance, model, model.lines, object)
+    found = request_times(instance, model, model.lines, object)
     takes, delays, alone = literal_part(
         Server([(2**53 - 1, 2**53 - 1)], 2**53 - 1, 2**53 - 1), 2**53 - 1,
         [(2**53 - 1, 2**53 - 1)], big, 900,

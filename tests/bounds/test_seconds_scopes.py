@@ -12,10 +12,10 @@ from kvopt import BatchTime, Instance, Line, Request
 from kvopt.bounds.seconds import MIX, seconds_bound
 from kvopt.bounds.seconds_evaluation import shares_bound
 from kvopt.incumbent.proofs import SharesProof
-from kvopt.verify.problem import Clock, Problem
-from kvopt.verify.problem import Request as Row
-from kvopt.verify.proofs import value_of_proof
-from kvopt.verify.work import Work
+from kvopt.verify.certified_problem import Clock, Problem
+from kvopt.verify.certified_problem import Request as Row
+from kvopt.verify.check_proofs import value_of_proof
+from kvopt.verify.step_budget import Work
 
 LINES = [[(9, 0), (0, 3)], [(9, 0), (0, 3), (2, 2)], [(5, 1)], [(4, 0), (1, 2)], [(9, 1), (0, 4)]]
 

@@ -18,17 +18,17 @@ from strategies import batch_time, drawn_with_prefixes, rows_of
 from test_seconds_bounds import MODELS
 
 from kvopt import Instance, Progress, Request, Scope, bound, certify, solve, verify
+from kvopt.bounds.prefix_shares import Processed, processed, shared_out
 from kvopt.bounds.seconds import seconds_bound
 from kvopt.bounds.seconds_evaluation import FULL, shares_bound
-from kvopt.bounds.shares import Processed, processed, shared_out
-from kvopt.certificates.files import certificate_text
+from kvopt.certificates.certificate_files import certificate_text
 from kvopt.incumbent.certificate import Certificate
 from kvopt.incumbent.proofs import SharesProof
 from kvopt.problem.clocks import Seconds, arrivals_ns
 from kvopt.problem.problem import Problem
-from kvopt.verify.problem import problem_of
-from kvopt.verify.proofs import value_of_proof
-from kvopt.verify.work import Work
+from kvopt.verify.certified_problem import problem_of
+from kvopt.verify.check_proofs import value_of_proof
+from kvopt.verify.step_budget import Work
 
 
 def before_moves(now: Progress) -> bool:

@@ -14,20 +14,21 @@ from certificates import prices_proof
 from definitions import by_definition
 from drawn_claims import shared_prices
 from effort import many
+from msgspec import convert, to_builtins
 from strategies import drawn_with_prefixes, optimum_of
 
 from kvopt import Instance, Request, Scope, bound, verify
-from kvopt.bounds.shared_prices import offer_shared_prices
-from kvopt.certificates.files import certificate_text, proof_from_json, proof_to_json
+from kvopt.certificates.certificate_files import certificate_text
 from kvopt.incumbent.certificate import Certificate
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.limits import limits_of
-from kvopt.incumbent.proofs import CheckedBound, PriceProof
+from kvopt.incumbent.proofs import CheckedBound, PriceProof, Proof
 from kvopt.kernels.budget import Budget
 from kvopt.problem.problem import as_problem
-from kvopt.verify.problem import Problem, problem_of
-from kvopt.verify.proofs import value_of_proof
-from kvopt.verify.work import Invalid, Work
+from kvopt.search.stages import bound_by_shared_prices
+from kvopt.verify.certified_problem import Problem, problem_of
+from kvopt.verify.check_proofs import value_of_proof
+from kvopt.verify.step_budget import Invalid, Work
 
 pytestmark = pytest.mark.usefixtures("processor_clock")
 
@@ -42,7 +43,7 @@ def shared(seed: int) -> Instance | None:
 
 def offered(instance: Instance, seconds: float = 0.05) -> CheckedBound:
     search = Search(as_problem(instance), limits_of({}), checkable=True)
-    offer_shared_prices(search, Budget(seconds))
+    bound_by_shared_prices(search, Budget(seconds))
     assert search.checked is not None
     return search.checked
 
@@ -60,8 +61,8 @@ def test_no_prices_pass_an_optimum_and_the_checker_finds_the_same() -> None:
         found, best = offered(instance), optimum_of(instance)
         assert found.value <= best, seed
         tight += found.value == best
-        said = proof_to_json(found.proof)
-        assert proof_from_json(said) == found.proof
+        said = to_builtins(found.proof)
+        assert convert(said, Proof) == found.proof
         for evaluated in (nullcontext, by_definition):
             with evaluated():
                 value, _ = value_of_proof(problem_from(instance), said, Work())

@@ -12,26 +12,27 @@ import pytest
 from brute_force import Server, Triple, optimum
 from certificates import problem_of
 from effort import many
-from msgspec import structs
+from msgspec import convert, structs, to_builtins
 from strategies import batch_time
 from test_seconds_bounds import MODELS
 from test_seconds_sharing import drawn_in_seconds, least
 
 from kvopt import BatchTime, Instance, Line, Request, Scope
 from kvopt.bounds.backlog import FINE
+from kvopt.bounds.cheapest_services import CellGrid, RoundColumns
+from kvopt.bounds.prefix_shares import Processed, shared_out
 from kvopt.bounds.seconds import seconds_bound
-from kvopt.bounds.shared_rounds import Columns, Grid, queue_of, shared_rounds_value
+from kvopt.bounds.shared_rounds import queue_of, shared_rounds_value
 from kvopt.bounds.shared_rounds_ascent import shared_rounds_bound
-from kvopt.bounds.shares import Processed, processed, shared_out
-from kvopt.certificates.files import certificate_text, proof_from_json, proof_to_json
+from kvopt.certificates.certificate_files import certificate_text
 from kvopt.incumbent.certificate import Certificate
-from kvopt.incumbent.proofs import SharedRoundsProof
+from kvopt.incumbent.proofs import Proof, SharedRoundsProof
 from kvopt.kernels.budget import Budget
 from kvopt.problem.clocks import Seconds, arrivals_ns
-from kvopt.verify.problem import Clock
-from kvopt.verify.problem import problem_of as in_file
-from kvopt.verify.proofs import missing, value_of_proof
-from kvopt.verify.work import Invalid, Work
+from kvopt.verify.certified_problem import Clock
+from kvopt.verify.certified_problem import problem_of as in_file
+from kvopt.verify.check_proofs import missing, value_of_proof
+from kvopt.verify.step_budget import Invalid, Work
 
 SCOPES = ("runs", "pauses", "chunks", "pauses+chunks")
 CHAT = BatchTime([Line(20_000_000, 15_000), Line(7_000_000, 73_000)], kv_ns=31)
@@ -104,16 +105,16 @@ def with_backlog(
 ) -> SharedRoundsProof:
     """Return a proof with prices of the backlog, and shares that they allow."""
     unit, count, model = proof.unit, len(instance), batch_time(server)
-    columns = Columns.of(instance, model, proof.rows, arrivals_ns(instance), done=done)
-    queue = queue_of(columns, Grid(unit, proof.cell), len(proof.row_prices[0]))
+    columns = RoundColumns.of(instance, model, proof.rows, arrivals_ns(instance), done=done)
+    queue = queue_of(columns, CellGrid(unit, proof.cell, len(proof.row_prices[0])))
     parts = [[source.choice((0, 0, 5, 60, 200, unit)) for _ in range(count)] for _ in range(3)]
-    sums = queue.masses(np.array(parts, dtype=object)[:, queue.order])
+    sums = (queue.part_sizes(3) * np.array(parts, dtype=object)).sum(axis=0)
     weights = [request.weight for request in instance]
     grown = [source.choice((0, 20, 64)) * weight for weight in weights]
     beside, waits = list(proof.interference), [0] * count
     wait = source.randint(0, unit * FINE // max(1, *columns.prompts[-1]))
-    for place, i in enumerate(queue.order):
-        grown[i] = min(grown[i], int(sums[place]) * 64 // unit)
+    for i in queue.order:
+        grown[i] = min(grown[i], int(sums[i]) * 64 // unit)
         beside[i] = min(beside[i], 64 * weights[i] - grown[i])
         limit = grown[i] * (unit // 64) * FINE // max(1, columns.prompts[-1][i])
         waits[i] = min(limit, wait // source.choice((1, 1, 2)))
@@ -135,11 +136,11 @@ def verified(instance: Instance, server: Server, scope: str, proof: SharedRounds
     problem = replace(
         problem_of(instance, clock=clock).arriving(arrivals_ns(instance)).within(scope),
         weights=weights if max(weights) > 1 else (),
-        most=instance.max_active,
+        max_active=instance.max_active,
     )
     assert not missing(problem, {"kind": "shared-rounds"})
-    written = json.loads(json.dumps(proof_to_json(proof)))
-    assert proof_from_json(written) == proof
+    written = json.loads(json.dumps(to_builtins(proof)))
+    assert convert(written, Proof) == proof
     return value_of_proof(problem, written, Work())[0]
 
 
@@ -155,9 +156,7 @@ def test_whatever_proves_it_a_bound_is_below_the_optimum_and_verified() -> None:
         )
         for _ in range(10):
             proof = random_proof(source, server, instance, chunks)
-            value = shared_rounds_value(
-                instance, model, proof, arrivals_ns(instance), chunks=chunks
-            )
+            value = shared_rounds_value(instance, model, proof, chunks=chunks)
             assert value == verified(instance, server, scope, proof) <= best
         found = shared_rounds_bound(instance, model, scope=scope)
         if found is not None:
@@ -186,7 +185,7 @@ def test_users_of_a_block_share_it_over_time(scope: str) -> None:
         instance, server, rows = drawn_in_seconds(seed, 3)
         if "prefix" not in instance.extras:
             continue
-        model, arrivals = batch_time(server), arrivals_ns(instance)
+        model = batch_time(server)
         plain = scope.removeprefix("sharing").lstrip("+") or "runs"
         best = least(instance, server, rows, scope=plain)
         empty = Certificate(instance, None, None, scope=Scope(scope), clock=Seconds(model))
@@ -196,8 +195,8 @@ def test_users_of_a_block_share_it_over_time(scope: str) -> None:
         proofs = [with_block_shares(source, instance, proof) for proof in drawn]
         for proof in [*proofs, *([found.proof] if found else [])]:
             assert isinstance(proof, SharedRoundsProof)
-            value = shared_rounds_value(instance, model, proof, arrivals, chunks=True)
-            written = json.loads(json.dumps(proof_to_json(proof)))
+            value = shared_rounds_value(instance, model, proof, chunks=True)
+            written = json.loads(json.dumps(to_builtins(proof)))
             assert value_of_proof(problem, written, Work())[0] == value <= best, seed
             bounds += value > best / 2
         tight += bool(found and found.value_ns > 0.6 * best)
@@ -219,13 +218,12 @@ def test_with_prefixes_private_tokens_count(scope: str) -> None:
         if "prefix" not in instance.extras:
             continue
         problem = in_file(json.loads(certificate_text(empty))).within(scope)
-        arrivals = arrivals_ns(instance)
-        shared, done = shared_out(instance, chunks=chunks), processed(instance, arrivals)
+        shared, done = shared_out(instance, chunks=chunks), Processed(instance.forest.private)
         proofs = [random_proof(source, server, shared, chunks, done) for _ in range(9)]
         for proof in [*proofs, *map(without_backlog, proofs)]:
-            value = shared_rounds_value(shared, model, proof, arrivals, chunks=chunks, done=done)
-            written = json.loads(json.dumps(proof_to_json(proof)))
-            assert value_of_proof(problem, written, Work(), ["shares"])[0] == value <= best, seed
+            written = json.loads(json.dumps(to_builtins(proof)))
+            value, _ = value_of_proof(problem, written, Work(), ["shares"])
+            assert value <= best, seed
             bounds += value > best / 2
     assert bounds > many(2)
 
@@ -323,7 +321,7 @@ def test_numbers_beyond_64_bits_are_exact() -> None:
     proof = SharedRoundsProof(
         ((0, 1), (1,)), 2**18, 10**16, (2**61,) * 3, (40,) * 3, (20,) * 3, ((2**18,) * 12,) * 2
     )
-    value = shared_rounds_value(instance, batch_time(server), proof, arrivals_ns(instance))
+    value = shared_rounds_value(instance, batch_time(server), proof)
     assert value == verified(instance, server, "runs", proof) > 0
 
 

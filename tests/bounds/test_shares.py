@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from brute_force import optimum
 from effort import many
+from msgspec import to_builtins
 from strategies import drawn_with_prefixes, optimum_of, plain
 
 from kvopt import (
@@ -24,12 +25,11 @@ from kvopt import (
     solve,
     verify,
 )
-from kvopt.bounds import shares
-from kvopt.bounds.shares import most_together, shared_out
-from kvopt.certificates.files import certificate_text, proof_to_json
+from kvopt.bounds import prefix_shares
+from kvopt.bounds.prefix_shares import most_together, shared_out
+from kvopt.certificates.certificate_files import certificate_text
 from kvopt.incumbent.certificate import Certificate
-from kvopt.verify.problem import hash_of, problem_of
-from kvopt.verify.relaxations import relaxed
+from kvopt.verify.certified_problem import hash_of, problem_of, relaxed
 
 pytestmark = pytest.mark.usefixtures("processor_clock")
 
@@ -140,16 +140,16 @@ def test_false_claims_about_shares_are_refused(
     for scope in ("runs", "pauses"):
         assert verdict({**value, "scope": scope}, path).startswith("INVALID: instance: prefixes")
     for method in ("volume", "lagrangian"):
-        monkeypatch.setattr(shares, "most_together", lambda _, **__: [3, 2])
+        monkeypatch.setattr(prefix_shares, "most_together", lambda _, **__: [3, 2])
         right = bound(FOREST, method).checked
-        monkeypatch.setattr(shares, "most_together", lambda _, **__: [1, 1])
+        monkeypatch.setattr(prefix_shares, "most_together", lambda _, **__: [1, 1])
         wrong = bound(FOREST, method).checked
         assert right is not None
         assert wrong is not None
         assert right.value < wrong.value
         for found, expected in ((right, "VALID"), (wrong, "INVALID: lower: says")):
             steps = {"relaxations": found.relaxations}
-            lower = {"value": found.value, **steps, "proof": proof_to_json(found.proof)}
+            lower = {"value": found.value, **steps, "proof": to_builtins(found.proof)}
             assert verdict({**value, "lower": lower}, path).startswith(expected)
 
 

@@ -18,7 +18,7 @@ from msgspec import to_builtins
 from strategies import instance_of
 
 from kvopt import BatchTime, Instance, Line, Request, Schedule, Scope, Slo, certify, generate, run
-from kvopt.bounds.slo import least_times, slo_ceiling, spans_of
+from kvopt.bounds.slo_ceiling import least_times, slo_ceiling, spans_of
 from kvopt.heuristics.attaining.rounds import Attaining, attaining_in_rounds
 from kvopt.heuristics.attaining.seconds import attaining_in_seconds
 from kvopt.incumbent.in_time import attained_in
@@ -26,12 +26,12 @@ from kvopt.incumbent.proofs import SharedRoundsProof, SloPrices
 from kvopt.problem.arrays import Floats
 from kvopt.problem.clocks import Seconds
 from kvopt.problem.slo import Levels
-from kvopt.verify import slo as checked
-from kvopt.verify.problem import Clock, Problem
-from kvopt.verify.problem import Request as Plain
-from kvopt.verify.slo import TimePrices
-from kvopt.verify.slo import most_in_time as checked_most
-from kvopt.verify.work import Invalid, Work
+from kvopt.verify import check_slo as checked
+from kvopt.verify.certified_problem import Clock, Problem
+from kvopt.verify.certified_problem import Request as Plain
+from kvopt.verify.check_slo import TimePrices
+from kvopt.verify.check_slo import most_in_time as checked_most
+from kvopt.verify.step_budget import Invalid, Work
 
 pytestmark = pytest.mark.usefixtures("processor_clock")
 

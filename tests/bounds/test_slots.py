@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,16 +15,17 @@ from effort import many
 from hypothesis import given
 from hypothesis import strategies as st
 from known import known
+from msgspec import to_builtins
 
 from kvopt import Instance, Request, bound, generate, run, verify
-from kvopt.bounds.coarse import coarse_prices, sampled
 from kvopt.bounds.prices import price_bound, thresholds
-from kvopt.certificates.files import (
+from kvopt.bounds.slots import coarse_prices, sampled
+from kvopt.certificates.certificate_files import (
     certificate_text,
-    proof_to_json,
     read_certificate,
     write_certificate,
 )
+from kvopt.formulations.highs import solved_relaxation
 from kvopt.heuristics.list_schedules import offer_list_schedules
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.proofs import PriceProof, Slots, token_prices
@@ -117,7 +119,7 @@ def by_slots(instance: Instance, proof: PriceProof) -> dict[str, Any]:
     return certificate(
         instance,
         random.Random(0),
-        lower={"value": price_bound(instance, proof), "proof": proof_to_json(proof)},
+        lower={"value": price_bound(instance, proof), "proof": to_builtins(proof)},
     )
 
 
@@ -193,7 +195,8 @@ def test_the_coarse_program_stands_for_all_requests() -> None:
     instance = crowded(200)
     search = Search(instance)
     offer_list_schedules(search)
-    coarse = coarse_prices(search, (1, 2), sample=50, cells=20, budget=search.budget)
+    schedule, solve = known(search.schedule), partial(solved_relaxation, search)
+    coarse = coarse_prices(instance, schedule, (1, 2), 50, 20, solve, search.budget)
     assert coarse is not None
     assert coarse.borders[0] == 0
     assert (np.diff(coarse.borders) > 0).all()

@@ -15,18 +15,18 @@ import pytest
 from certificates import proved, random_proof
 from effort import many
 from known import known
+from msgspec import convert, to_builtins
 from price_oracle import bound_of
 from strategies import instance_of, plain, random_instances
 
 from kvopt import Instance, certify, generate, read_certificate, solve, verify, write_certificate
-from kvopt.bounds.configurations.evaluation import CLOSED
-from kvopt.bounds.configurations.forward_search import ForwardSearch, twins_of
+from kvopt.bounds.configurations.evaluation import FORBIDDEN
+from kvopt.bounds.configurations.forward_search import ForwardSearch, predecessors_of
 from kvopt.bounds.configurations.tokens import PricedTokens
 from kvopt.certificates import Certificate
-from kvopt.certificates.files import proof_from_json, proof_to_json
 from kvopt.errors import TooLarge
-from kvopt.incumbent.proofs import CheckedBound, PriceProof, SearchProof, token_prices
-from kvopt.verify.work import Invalid
+from kvopt.incumbent.proofs import CheckedBound, PriceProof, Proof, SearchProof, token_prices
+from kvopt.verify.step_budget import Invalid
 
 pytestmark = pytest.mark.usefixtures("processor_clock")
 
@@ -35,7 +35,7 @@ LIMIT = 100_000
 
 def drawn_prices(source: random.Random) -> PriceProof:
     proof = random_proof(source)
-    prices: PriceProof = proof_from_json(proof)
+    prices: PriceProof = convert(proof, Proof)
     return prices
 
 
@@ -55,11 +55,11 @@ def test_the_evaluation_is_the_bound_by_its_definition() -> None:
         prices = drawn_prices(source)
         found = priced(instance, prices).evaluate()
         memory, requests = plain(instance)
-        exact = bound_of(memory, requests, proof_to_json(prices))
+        exact = bound_of(memory, requests, to_builtins(prices))
         assert Fraction(found.total, found.denominator) == exact
         assert (found.reduced_costs.min(axis=1) == 0).all()
         for row, (arrival, _, _) in zip(found.reduced_costs, requests, strict=True):
-            assert (row[: min(arrival, len(row) - 1)] == CLOSED).all()
+            assert (row[: min(arrival, len(row) - 1)] == FORBIDDEN).all()
 
 
 @pytest.mark.slow
@@ -69,16 +69,18 @@ def test_the_optimum_is_found_below_targets_above_it_and_proved_at_it() -> None:
         tokens = priced(instance, drawn_prices(source))
         evaluation, optimum = tokens.evaluate(), brute_force.optimum(*plain(instance))
         for more in (0, 1, 4):
-            forward = ForwardSearch(tokens.states, twins_of(instance), evaluation, optimum + more)
+            forward = ForwardSearch(
+                tokens.states, predecessors_of(instance), evaluation, optimum + more
+            )
             found = forward.search_exhaustively(LIMIT)
             assert (found is None) == (more == 0)
             if found is not None:
                 memory, requests = plain(instance)
                 assert brute_force.feasible(memory, requests, found)
                 assert brute_force.tel(requests, found) == optimum
-        assert proved(instance, tokens.proof(optimum, searched=True)) == optimum
+        assert proved(instance, tokens.proof(optimum, ())) == optimum
         with pytest.raises(Invalid, match="a schedule has a total latency"):
-            proved(instance, tokens.proof(optimum + 1, searched=True))
+            proved(instance, tokens.proof(optimum + 1, ()))
         proofs += 1
     assert proofs > many(40)
 
@@ -152,7 +154,7 @@ FORGED = [
 def test_forged_proofs_are_refused(change: dict[str, object], words: str, tmp_path: Path) -> None:
     instance = generate("uniform", n=4, seed=1)
     best = solve(instance).objective
-    made = PricedTokens(instance, token_prices((1, 1), 9), 9).proof(best or 0, searched=True)
+    made = PricedTokens(instance, token_prices((1, 1), 9), 9).proof(best or 0, ())
     path = tmp_path / "c.json"
     write_certificate(claim(instance, best or 0, made), path)
     assert verify(path).valid
@@ -167,7 +169,7 @@ def test_forged_proofs_are_refused(change: dict[str, object], words: str, tmp_pa
 
 def test_it_covers_neither_pauses_nor_fleets(tmp_path: Path) -> None:
     instance = generate("uniform", n=3, seed=1)
-    proof = PricedTokens(instance, token_prices((1,), 9), 9).proof(1, searched=True)
+    proof = PricedTokens(instance, token_prices((1,), 9), 9).proof(1, ())
     path = tmp_path / "c.json"
     write_certificate(claim(instance, 1, proof), path)
     content = json.loads(path.read_text())

@@ -29,7 +29,7 @@ from kvopt.bounds.staircases import units_needed
 from kvopt.bounds.volume import fluid_completions, volume_bound, volume_bounds_without_each
 from kvopt.certificates import write_certificate
 from kvopt.incumbent.proofs import CheckedBound, Staircase, VolumeProof
-from kvopt.verify.work import Invalid, Unreadable
+from kvopt.verify.step_budget import Invalid, Unreadable
 
 Jobs = Sequence[tuple[int, int]]
 """``(arrival, volume)`` of each job of a fluid."""
@@ -165,7 +165,7 @@ def test_thresholds_that_are_none(thresholds: list[int]) -> None:
 
 @pytest.mark.slow
 def test_too_many_staircases_are_not_begun(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kvopt.verify.work.STEPS", 1_000_000)
+    monkeypatch.setattr("kvopt.verify.step_budget.STEPS", 1_000_000)
     instance = generate("arrival-1", n=5, seed=0)
     proof: dict[str, Any] = {"kind": "volume", "staircases": [[1]] * 20_000}
     with pytest.raises(Unreadable):

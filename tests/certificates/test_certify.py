@@ -32,7 +32,11 @@ from kvopt import (
     certify,
     generate,
 )
-from kvopt.certificates.files import certificate_text, read_certificate, write_certificate
+from kvopt.certificates.certificate_files import (
+    certificate_text,
+    read_certificate,
+    write_certificate,
+)
 from kvopt.errors import InvalidInput, TooLarge
 from kvopt.problem.clocks import ROUNDS, Clock, Seconds
 from kvopt.problem.instance_files import instance_from_json
@@ -190,7 +194,7 @@ class TestWriting:
     def test_what_verify_would_refuse_is_not_written(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("kvopt.certificates.files.LARGEST_FILE", 100)
+        monkeypatch.setattr("kvopt.certificates.certificate_files.LARGEST_FILE", 100)
         with pytest.raises(TooLarge):
             write_certificate(certify(UNEVEN, time_limit=0), tmp_path / "c")
         assert list(tmp_path.iterdir()) == []

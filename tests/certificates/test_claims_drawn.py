@@ -12,7 +12,7 @@ from drawn_claims import Content, drawn, proof_of, restricted, some_lines
 from effort import many
 
 from kvopt.verify.report import report_on
-from kvopt.verify.work import Invalid
+from kvopt.verify.step_budget import Invalid
 
 MOST = 10_000
 """Above all total latencies and numbers of requests."""

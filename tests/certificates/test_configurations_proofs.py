@@ -13,20 +13,20 @@ import pytest
 from certificates import proved, verified
 from effort import many
 from known import known
+from msgspec import to_builtins
 from strategies import instance_of, plain, random_instances
 
 from kvopt import Instance, generate
-from kvopt.bounds.configurations.ascent import Stage
-from kvopt.bounds.configurations.bound import rising_bounds
+from kvopt.bounds.configurations.ascent import AscentStage
+from kvopt.bounds.configurations.dual_ascent import DualAscent
 from kvopt.bounds.configurations.evaluation import Evaluation
-from kvopt.bounds.configurations.forward_search import ForwardSearch, twins_of
-from kvopt.bounds.configurations.stages import Rising
+from kvopt.bounds.configurations.forward_search import ForwardSearch, predecessors_of
 from kvopt.certificates import Certificate
-from kvopt.certificates.files import proof_to_json
 from kvopt.heuristics.list_schedules import offer_list_schedules
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.limits import Limits
 from kvopt.incumbent.proofs import CheckedBound, ConfigurationProof
+from kvopt.search.stages import states_priced
 
 Proof = dict[str, Any]
 
@@ -40,34 +40,35 @@ def proofs_of(instance: Instance, rule_out: bool) -> Iterator[tuple[int, Configu
     """Yield each bound on the way, bound-only and searched, with its proof."""
     search = Search(instance)
     offer_list_schedules(search)
-    for rising, evaluation in rising_bounds(search, search.budget, rule_out=rule_out):
+    for rising in states_priced(search, search.budget, fixes=rule_out):
+        evaluation = rising.evaluation
         assert search.schedule is not None
         target = search.schedule.objective
         yield rising.proved(evaluation, target)
         yield min(evaluation.bound, target), rising.proof(target)
-        forward = ForwardSearch(rising.states, twins_of(instance), evaluation, target)
+        forward = ForwardSearch(rising.states, predecessors_of(instance), evaluation, target)
         found = forward.search_exhaustively(100_000)
         if found is not None:
             search.offer_starts(found, "test")
         value = search.schedule.objective
-        yield value, rising.proof(value, searched=True)
+        yield value, rising.proof(value, ())
 
 
-def short_stages(instance: Instance, optimum: int) -> Iterator[tuple[Rising, Evaluation, int]]:
+def short_stages(instance: Instance, optimum: int) -> Iterator[tuple[DualAscent, Evaluation, int]]:
     """Yield prices, what they prove and a target, as starts are ruled out for lower targets.
 
     Stages are so short that they leave something to those after.
     """
     search = Search(instance)
     offer_list_schedules(search)
-    rising = Rising(instance, known(search.schedule).makespan)
+    rising = DualAscent(instance, known(search.schedule).makespan)
     for steps, more in ((1, 3), (2, 1), (5, 1), (9, 0)):
         target = optimum + more
-        evaluation = rising.climb(Stage(1, 0.1, 0.0, steps), optimum)
+        evaluation = rising.ascend(AscentStage(1, 0.1, 0.0, steps), optimum)
         yield rising, evaluation, target
         if evaluation.bound >= target:
             break
-        rising.rule_out(evaluation, target)
+        rising.fix_starts(evaluation, target)
 
 
 def proofs_in_stages(instance: Instance, optimum: int) -> Iterator[tuple[int, ConfigurationProof]]:
@@ -75,9 +76,9 @@ def proofs_in_stages(instance: Instance, optimum: int) -> Iterator[tuple[int, Co
     for rising, evaluation, target in short_stages(instance, optimum):
         yield rising.proved(evaluation, target)
         yield min(evaluation.bound, target), rising.proof(target)
-        forward = ForwardSearch(rising.states, twins_of(instance), evaluation, optimum)
+        forward = ForwardSearch(rising.states, predecessors_of(instance), evaluation, optimum)
         assert forward.search_exhaustively(100_000) is None
-        yield optimum, rising.proof(optimum, searched=True)
+        yield optimum, rising.proof(optimum, ())
 
 
 def small_instances(seed: int, count: int) -> Iterator[Instance]:
@@ -123,7 +124,7 @@ class TestReplay:
             for rising, evaluation, target in short_stages(instance, optimum):
                 value, proof = rising.proved(evaluation, target)
                 assert value >= min(evaluation.bound, target)
-                assert value <= min(optimum, given(instance, proof_to_json(proof)))
+                assert value <= min(optimum, given(instance, to_builtins(proof)))
                 alone += proof.target is None and len(rising.proof(target).stages) > 1
                 staged += proof.target is not None
         assert alone > many(10)
@@ -135,11 +136,11 @@ class TestReplay:
         instance = generate("arrival-2", n, seed=2)
         search = Search(instance, Limits(time_limit=20))
         offer_list_schedules(search)
-        for count, _ in enumerate(rising_bounds(search, search.budget)):
+        for count, _ in enumerate(states_priced(search, search.budget)):
             if count == 1:
                 break
         assert search.checked is not None
-        found = given(instance, proof_to_json(search.checked.proof))
+        found = given(instance, to_builtins(search.checked.proof))
         assert found == search.checked.value
 
 

@@ -19,14 +19,14 @@ from effort import many
 
 import kvopt.verify as checker
 from kvopt import BatchTime, Instance, Line, Request
-from kvopt.certificates.files import certificate_text
+from kvopt.certificates.certificate_files import certificate_text
 from kvopt.incumbent.certificate import Certificate
 from kvopt.problem.clocks import Seconds
 from kvopt.verify import verify_text
-from kvopt.verify.problem import held_together, problem_of
-from kvopt.verify.proofs import KINDS, missing, value_of_proof
+from kvopt.verify.certified_problem import held_together, problem_of
+from kvopt.verify.check_proofs import KINDS, missing, value_of_proof
 from kvopt.verify.report import report_on
-from kvopt.verify.work import Invalid, Work, resources_of
+from kvopt.verify.step_budget import Invalid, Work, resources_of
 
 FOLDER = Path(checker.__file__).parent
 
@@ -111,7 +111,7 @@ def test_a_ceiling_by_shared_rounds_names_its_modules() -> None:
              "slopes": [], "interference": [], "row_prices": [[0, 0]]}  # fmt: skip
     slo = {"limits": {"e2e": "9s"}, "ceiling": 2, "proof": proof, "attained": [], "best": None}
     modules, line = executed(json.dumps({**content, "slo": slo}))
-    assert "shared_rounds" in modules
+    assert "check_shared_rounds" in modules
     assert modules <= set(line.partition(": ")[2].split(", "))
 
 
@@ -160,6 +160,6 @@ def test_modules_that_are_named_are_those_that_run() -> None:
             named[part["proof"]["kind"]] |= names
     assert named.keys() == KINDS.keys()
     more = set().union(*named.values()) - set().union(*ran.values())
-    assert more <= {"runs"}  # of schedules
+    assert more <= {"check_runs"}  # of schedules
     # the volume of a part without requests is not computed
-    assert named["prices"] - ran["prices"] <= {"runs", "volume"}
+    assert named["prices"] - ran["prices"] <= {"check_runs", "check_volume"}

@@ -19,12 +19,12 @@ from strategies import instance_of
 
 from kvopt import BatchTime, Instance, InvalidInput, Line, Request, certify, generate, run
 from kvopt.certificates import Certificate, read_certificate, write_certificate
-from kvopt.certificates.files import certificate_text
+from kvopt.certificates.certificate_files import certificate_text
 from kvopt.problem.clocks import ROUNDS, Clock, Seconds
 from kvopt.timetable.runs import PolicyRun
 from kvopt.timetable.schedule import Schedule
 from kvopt.verify import verify
-from kvopt.verify.problem import hash_of
+from kvopt.verify.certified_problem import hash_of
 from kvopt.verify.report import report_on
 
 pytestmark = pytest.mark.usefixtures("processor_clock")

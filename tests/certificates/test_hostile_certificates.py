@@ -32,12 +32,12 @@ from known import known
 from strategies import random_instances
 
 from kvopt import BatchTime, Line, bound, certify, generate
-from kvopt.certificates.files import certificate_text
+from kvopt.certificates.certificate_files import certificate_text
 from kvopt.problem.clocks import Seconds
 from kvopt.problem.instance import Instance
 from kvopt.problem.requests import Prediction, Request
 from kvopt.verify import verify
-from kvopt.verify.work import Unreadable
+from kvopt.verify.step_budget import Unreadable
 
 CHANGES: list[Callable[[Any], Any]] = [
     lambda number: number + 1,
@@ -306,7 +306,7 @@ class TestHostile:
     def test_many_small_parts_are_refused(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("kvopt.verify.reading.MOST_PARTS", 1000)
+        monkeypatch.setattr("kvopt.verify.certificate_shape.MOST_PARTS", 1000)
         assert judged(tmp_path / "c", VALID).valid
         text = VALID.replace('"seed": 7', '"seed": [' + "{}," * 1000 + "{}]")
         assert "parts" in judged(tmp_path / "c", text).lines[0]
@@ -324,7 +324,7 @@ class TestHostile:
         instance = Instance(4000, [Request(0, s, 40) for s in range(1, 3000)])
         prices = prices_proof(10**6, 1, [source.randint(0, 10**4) for _ in range(20_000)])
         content = claiming(instance, lower={"value": 0, "proof": prices})
-        monkeypatch.setattr("kvopt.verify.work.STEPS", 4_000_000)
+        monkeypatch.setattr("kvopt.verify.step_budget.STEPS", 4_000_000)
         verdict = judged(tmp_path / "c", content)
         assert verdict.exit_status == 2
         assert "the budget of 4,000,000 steps is used up: verify --budget" in verdict.lines[0]
@@ -335,7 +335,7 @@ class TestHostile:
     ) -> None:
         instance = generate("conversation", 2000, memory=16_492)
         found = bound(instance, "lagrangian", time_limit=1)
-        monkeypatch.setattr("kvopt.verify.work.STEPS", 4000 * len(instance))
+        monkeypatch.setattr("kvopt.verify.step_budget.STEPS", 4000 * len(instance))
         assert proved(instance, known(found.checked).proof) == found.value
 
     @pytest.mark.slow

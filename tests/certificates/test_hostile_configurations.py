@@ -21,11 +21,11 @@ from configuration_proofs import (
     proved,
     words,
 )
+from msgspec import to_builtins
 
-from kvopt.certificates.files import proof_to_json
 from kvopt.incumbent.proofs import ConfigurationProof, StatePrices
-from kvopt.verify.proofs import value_of_proof
-from kvopt.verify.work import Invalid, Unreadable, Work
+from kvopt.verify.check_proofs import value_of_proof
+from kvopt.verify.step_budget import Invalid, Unreadable, Work
 
 
 def forged(place: Place, value: object, target: int | None = 13) -> dict[str, Any]:
@@ -161,7 +161,7 @@ class TestHostile:
     def test_partial_schedules_at_one_time(self, monkeypatch: pytest.MonkeyPatch) -> None:
         problem = 30, tuple((0, s, o) for s in (1, 2, 3) for o in (2, 3, 4))
         proof = proof_of([{**STAGE, "peaks": [], "numerators": [[]] * 3}], 10**3, True)
-        monkeypatch.setattr("kvopt.verify.work.BYTES", 10**5)
+        monkeypatch.setattr("kvopt.verify.step_budget.BYTES", 10**5)
         with pytest.raises(Unreadable, match="needs more memory: verify --budget"):
             value_of_proof(plainly(problem), proof, Work())
 
@@ -173,7 +173,7 @@ class TestHostile:
             (proof_of([free] * 1000, 10**3), 100_000),
             (proof_of([free], 40, True), 100_000),
         ):
-            monkeypatch.setattr("kvopt.verify.work.STEPS", least)
+            monkeypatch.setattr("kvopt.verify.step_budget.STEPS", least)
             with pytest.raises(Unreadable, match="budget of"):
                 value_of_proof(plainly(problem), proof, Work())
 
@@ -202,5 +202,5 @@ class TestReport:
         rows = tuple(map(tuple, STAGE["numerators"]))
         peaks = tuple((peak, rounds) for peak, rounds in STAGE["peaks"])
         stage = StatePrices(STAGE["denominator"], peaks, tuple(STAGE["times"]), rows)
-        proof = proof_to_json(ConfigurationProof((stage, stage), best(SMALL), True))
+        proof = to_builtins(ConfigurationProof((stage, stage), best(SMALL), True))
         assert "and a search of" in words(SMALL, json.loads(json.dumps(proof)), best(SMALL))

@@ -15,7 +15,7 @@ from known import known
 from strategies import instance_of
 
 from kvopt.certificates import certify, read_certificate
-from kvopt.certificates.files import certificate_text
+from kvopt.certificates.certificate_files import certificate_text
 from kvopt.problem.batch_time import BatchTime, Line
 from kvopt.problem.clocks import Seconds
 from kvopt.problem.instance import Instance

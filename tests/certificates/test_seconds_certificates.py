@@ -15,21 +15,19 @@ from claims import Problem as Claims
 from commands import Run
 from effort import many
 from known import known
+from msgspec import convert
 
 from kvopt import BatchTime, Instance, Line, Request, certify, generate
 from kvopt.bounds.seconds import seconds_bound
 from kvopt.bounds.seconds_evaluation import shares_bound
-from kvopt.certificates.files import (
-    certificate_text,
-    proof_from_json,
-)
-from kvopt.incumbent.proofs import SharesProof
+from kvopt.certificates.certificate_files import certificate_text
+from kvopt.incumbent.proofs import Proof, SharesProof
 from kvopt.problem.clocks import Seconds, arrivals_ns
 from kvopt.problem.instance_files import instance_from_json
 from kvopt.simulate.policies import policy
-from kvopt.verify.problem import Clock
-from kvopt.verify.proofs import value_of_proof
-from kvopt.verify.work import Work
+from kvopt.verify.certified_problem import Clock
+from kvopt.verify.check_proofs import value_of_proof
+from kvopt.verify.step_budget import Work
 
 pytestmark = pytest.mark.usefixtures("processor_clock")
 
@@ -113,7 +111,7 @@ def test_parts_are_written_read_and_checked(tmp_path: Path) -> None:
     found["lower"] = {"value": bound.value_ns, "proof": proof}
     assert proof["parts"] > 0
     assert judged(tmp_path / "c", found).valid
-    again = in_file(proof_from_json(proof))
+    again = in_file(convert(proof, Proof))
     assert again == proof
     for parts, status in ((0, 1), (-1, 1), (65, 1), ("8", 2), (8.0, 2)):
         proof["parts"] = parts
@@ -202,7 +200,7 @@ class TestHostile:
         found["lower"]["value"] = 0
         found["lower"]["proof"].update(weights=[0] * 400, company=share)
         assert judged(tmp_path / "c", found).valid
-        monkeypatch.setattr("kvopt.verify.work.STEPS", 600_000)
+        monkeypatch.setattr("kvopt.verify.step_budget.STEPS", 600_000)
         del found["budget"]
         verdict = judged(tmp_path / "c", found)
         assert verdict.exit_status == 2

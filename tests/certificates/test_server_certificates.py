@@ -25,15 +25,15 @@ from kvopt import (
     verify,
     write_certificate,
 )
-from kvopt.certificates.files import read_certificate, run_from_json, run_to_json
+from kvopt.certificates.certificate_files import read_certificate, run_from_json, run_to_json
 from kvopt.errors import InvalidInput
 from kvopt.problem.clocks import Seconds
 from kvopt.problem.problem import Problem
 from kvopt.timetable.runs import PolicyRun
 from kvopt.timetable.work import Chunks
-from kvopt.verify.reading import certificate_of
+from kvopt.verify.certificate_shape import certificate_of
 from kvopt.verify.report import report_on
-from kvopt.verify.work import Invalid, Unreadable, Work
+from kvopt.verify.step_budget import Invalid, Unreadable, Work
 
 pytestmark = pytest.mark.usefixtures("processor_clock")
 
@@ -194,7 +194,7 @@ def test_a_run_that_says_less_than_it_finds_is_refused() -> None:
         assert reason in refusal(chat, made, claim)
     claim = drawn.claim
     claim["chunks"].append({"request": 0, "start": 0, "tokens": [], "cached": 8})
-    assert "that nobody computed" in refusal(chat, made, claim)
+    assert "that were not computed" in refusal(chat, made, claim)
 
 
 def test_half_a_prompt_waits_in_memory() -> None:

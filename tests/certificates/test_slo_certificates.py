@@ -22,7 +22,7 @@ from kvopt import (
     read_certificate,
     write_certificate,
 )
-from kvopt.certificates.files import certificate_text
+from kvopt.certificates.certificate_files import certificate_text
 from kvopt.incumbent.certificate import Certificate
 from kvopt.problem.clocks import Clock, Rounds, Seconds
 from kvopt.search import attaining

@@ -15,7 +15,7 @@ from commands import Run
 from strategies import plain
 
 from kvopt import InvalidInput, read_instance
-from kvopt.certificates.three_partition import MOST_VALUES, cover, decide, search_triples
+from kvopt.certificates.deciding_three_partition import MOST_VALUES, cover, decide, search_triples
 from kvopt.errors import Stopped
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.limits import Limits

@@ -19,14 +19,14 @@ from interpreters import ROOT, python
 import kvopt
 import kvopt.verify as checker
 from kvopt import BatchTime, Line
-from kvopt.certificates.files import write_certificate
+from kvopt.certificates.certificate_files import write_certificate
 from kvopt.incumbent.proofs import ConfigurationProof
 from kvopt.problem.clocks import Seconds
 from kvopt.verify import apart, verify
-from kvopt.verify import work as budget
-from kvopt.verify.problem import Problem, Request
-from kvopt.verify.proofs import value_of_proof
-from kvopt.verify.work import MOST_STATED, Work
+from kvopt.verify import step_budget as budget
+from kvopt.verify.certified_problem import Problem, Request
+from kvopt.verify.check_proofs import value_of_proof
+from kvopt.verify.step_budget import MOST_STATED, Work
 
 
 def rows(*triples: tuple[int, int, int]) -> list[dict[str, int]]:
@@ -157,7 +157,7 @@ class TestSmallFiles:
     ) -> None:
         path = written(tmp_path / "c.json", json.dumps(made()))
         code = (
-            "import re, sys, kvopt.verify as v, kvopt.verify.work as w; w.STEPS //= 2;"
+            "import re, sys, kvopt.verify as v, kvopt.verify.step_budget as w; w.STEPS //= 2;"
             "r = v.verify(sys.argv[1]);"
             "most = re.search(r'VmHWM:\\s+(\\d+)', open('/proc/self/status').read())[1];"
             "print(most, r.exit_status, r.lines[-1])"
@@ -226,7 +226,7 @@ class TestBudget:
         proof = {"kind": "volume", "staircases": [[1, 2, 5]]}
         found = claimed(9, rows(*[(0, 1, 2)] * 30), proof)
         (tmp_path / "c").write_text(json.dumps(found))
-        monkeypatch.setattr("kvopt.verify.work.STEPS", 3_000)
+        monkeypatch.setattr("kvopt.verify.step_budget.STEPS", 3_000)
         return tmp_path / "c"
 
     def test_more_is_allowed_and_less(self, path: Path) -> None:
@@ -258,7 +258,7 @@ class TestBudget:
     def test_a_search_of_which_no_sizes_are_stated_is_soon_refused(
         self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     ) -> None:
-        monkeypatch.setattr("kvopt.verify.work.STEPS", 1_000_000)
+        monkeypatch.setattr("kvopt.verify.step_budget.STEPS", 1_000_000)
         verdict = judged(tmp_path / "c", an_endless_search())
         assert "budget of 2,000,000 steps is used up: verify --budget 4" in verdict.lines[0]
         said = an_endless_search()
@@ -275,7 +275,7 @@ class TestBudget:
         said: list[str] = []
         assert verify(path, 10, said.append).valid
         assert not said
-        monkeypatch.setattr("kvopt.verify.work.MARK", 2_000)
+        monkeypatch.setattr("kvopt.verify.step_budget.MARK", 2_000)
         assert verify(path, 10, said.append).valid
         assert said == ["checking, 16% of at most about 5 min"]
 
@@ -333,7 +333,7 @@ class TestWritten:
         found = kvopt.certify(instance, ["mc-sf"], time_limit=60)
         assert found.lower is not None
         assert isinstance(found.lower.proof, ConfigurationProof)
-        monkeypatch.setattr("kvopt.verify.work.STEPS", 500 * sum(found.lower.proof.kept))
+        monkeypatch.setattr("kvopt.verify.step_budget.STEPS", 500 * sum(found.lower.proof.kept))
         write_certificate(found, tmp_path / "c")
         content = json.loads((tmp_path / "c").read_text())
         assert content["budget"] == MOST_STATED
@@ -348,7 +348,7 @@ class TestWritten:
             (500_000, "lower: configurations: needs about "),
             (2_500_000, "is used up: verify --budget 4"),
         ):
-            monkeypatch.setattr("kvopt.verify.work.STEPS", steps)
+            monkeypatch.setattr("kvopt.verify.step_budget.STEPS", steps)
             verdict = judged(tmp_path / "c", {**content, "budget": 2})
             assert words in verdict.lines[0]
 

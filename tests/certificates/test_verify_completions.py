@@ -1,4 +1,4 @@
-"""Proofs by completion bounds: these against all schedules, and what a search makes of them."""
+"""Proofs by cost-to-go bounds: these against all schedules, and what a search makes of them."""
 
 from __future__ import annotations
 
@@ -30,10 +30,11 @@ from configuration_proofs import (
 )
 from effort import many
 
-from kvopt.verify import configurations, jobs
-from kvopt.verify.completions import Completions
-from kvopt.verify.proofs import value_of_proof
-from kvopt.verify.work import STEPS, Invalid, Unreadable, Work
+from kvopt.verify import check_configurations as configurations
+from kvopt.verify import step_budget
+from kvopt.verify.carried_costs import CarriedCosts
+from kvopt.verify.check_proofs import value_of_proof
+from kvopt.verify.step_budget import STEPS, Invalid, Unreadable, Work
 
 Costs = list[dict[int, int]]
 
@@ -64,7 +65,7 @@ def below(problem: Problem, target: int, left: Costs) -> Iterator[tuple[int, ...
 
 
 def bounded(problem: Problem, stage: Stage, cuts: list[int], target: int) -> int:
-    """Compare completion bounds with what every schedule below the target has still to pay.
+    """Compare cost-to-go bounds with what every schedule below the target has still to pay.
 
     Return how often a set was known.
     """
@@ -74,7 +75,7 @@ def bounded(problem: Problem, stage: Stage, cuts: list[int], target: int) -> int
     found, left, budget = searched(problem, stage, target)
     if budget < 0:
         return 0
-    completions, known = Completions(found, left, cuts, budget, Work()), 0
+    completions, known = CarriedCosts(found, left, cuts, budget, Work()), 0
     for starts in below(problem, target, left):
         paid = [
             own[k] if k in own else own[max(own)] + (k - max(own)) * found.scale
@@ -82,7 +83,7 @@ def bounded(problem: Problem, stage: Stage, cuts: list[int], target: int) -> int
         ]
         ends = [(k + o, s + o) for k, (_, s, o) in zip(starts, problem[1], strict=True)]
         lost = [
-            found.most[time]
+            found.largest[time]
             - sum(
                 found.price(time, peak, end - time)
                 for k, (end, peak) in zip(starts, ends, strict=True)
@@ -185,7 +186,7 @@ class TestSearch:
     def test_processes_that_share_it_find_the_same(
         self, monkeypatch: pytest.MonkeyPatch, more: int
     ) -> None:
-        monkeypatch.setattr(jobs, "WORTH_A_PROCESS", 1)
+        monkeypatch.setattr(step_budget, "WORTH_A_PROCESS", 1)
         for seed in range(3):
             problem, stage, cuts = drawn(seed, most=5)
             proof, work = with_cuts([stage], best(problem) + more, cuts), Work(jobs=2)
@@ -201,7 +202,7 @@ class TestSearch:
     def test_a_process_that_runs_out_of_steps_ends_them_all(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(jobs, "WORTH_A_PROCESS", 1)
+        monkeypatch.setattr(step_budget, "WORTH_A_PROCESS", 1)
         problem, stage, cuts = drawn(1, most=5)
         proof, alone = with_cuts([stage], best(problem), cuts), Work()
         value_of_proof(plainly(problem), proof, alone)
@@ -212,7 +213,7 @@ class TestSearch:
     def test_weights_and_a_limit_count_beside_the_search(self, more: int) -> None:
         problem = (3, ((0, 2, 1), (0, 2, 1), (1, 1, 2)))
         optimum = best(problem)
-        asked = replace(plainly(problem), weights=(1, 3, 1), most=1)
+        asked = replace(plainly(problem), weights=(1, 3, 1), max_active=1)
         proof = with_cuts([FREE], optimum + more, [9, 9])
         if more:
             with pytest.raises(Invalid, match="a schedule has a total latency"):

@@ -32,8 +32,8 @@ from effort import many
 from known import known
 
 import kvopt
-from kvopt.verify.proofs import value_of_proof
-from kvopt.verify.work import Invalid, Work
+from kvopt.verify.check_proofs import value_of_proof
+from kvopt.verify.step_budget import Invalid, Work
 
 
 class TestValues:
@@ -123,7 +123,7 @@ MISTAKES = {
     "a start before does not count": ("sum(start < time for", "sum(start < time - 1 for"),
     "one of a peak is missing": ("< self.alike[peak]", "< self.alike[peak] - 1"),
     "what ends has less room": ("cost - room * state.price", "cost - (room - 1) * state.price"),
-    "one cut counts for less": ("most - self.below + 1", "most - self.below + 2"),
+    "one cut counts for less": ("limit - self.below + 1", "limit - self.below + 2"),
     "sets leave a token free": (
         "(many + 1) * left <= self.memory",
         "(many + 1) * left < self.memory",
@@ -149,7 +149,8 @@ def mistaken(name: str, folder: Path) -> Checker:
         copy = text.replace(right, wrong).replace("kvopt.verify", package)
         (folder / package / file).write_text(copy, "utf-8")
     problem, proofs, work = (
-        importlib.import_module(f"{package}.{part}") for part in ("problem", "proofs", "work")
+        importlib.import_module(f"{package}.{part}")
+        for part in ("certified_problem", "check_proofs", "step_budget")
     )
     return Checker(
         problem.Problem, problem.Request, proofs.value_of_proof, work.Work, work.Invalid,

@@ -27,9 +27,9 @@ from strategies import instance_of, plain, random_instances
 
 from kvopt.problem.instance import Instance
 from kvopt.problem.requests import Request
-from kvopt.verify.proofs import value_of_proof
+from kvopt.verify.check_proofs import value_of_proof
 from kvopt.verify.report import covered_by
-from kvopt.verify.work import Invalid, Work
+from kvopt.verify.step_budget import Invalid, Work
 
 FAR = 10**12
 

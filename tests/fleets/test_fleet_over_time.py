@@ -23,8 +23,8 @@ from kvopt import (
     generate,
     verify,
 )
-from kvopt.bounds.machine_time import machine_time_bound
-from kvopt.certificates.files import certificate_text
+from kvopt.bounds.machine_time_bound import machine_time_bound
+from kvopt.certificates.certificate_files import certificate_text
 from kvopt.fleets import FleetOverTime, fleet_over_time, fleet_sizes
 from kvopt.fleets.scaling import lower_counts
 from kvopt.fleets.trace_windows import Trial, Windows

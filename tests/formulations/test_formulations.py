@@ -16,7 +16,7 @@ from known import known
 from programs import program_of_arrays, program_of_pyomo, solve_exactly
 from strategies import instance_of, instances, plain, random_instances
 
-from kvopt.bounds.windows import start_windows
+from kvopt.bounds.start_windows import start_windows
 from kvopt.errors import InvalidInput, TooLarge
 from kvopt.formulations.cpsat import PairModel
 from kvopt.formulations.pyomo import relaxed, schedule_from, solve, time_indexed

@@ -20,7 +20,7 @@ from strategies import plain, random_instances
 
 import kvopt
 from kvopt import Instance, InvalidInput, Request, SolveParams, bound, certify, generate, solve
-from kvopt.bounds.lagrangian import refuse_long
+from kvopt.bounds.lagrangian import priced_rounds
 from kvopt.errors import TooLarge
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.limits import Limits
@@ -128,7 +128,7 @@ def test_they_are_of_effect() -> None:
     narrow = solve(instance, "exact", params=few, threads=1, time_limit=2.0)
     assert narrow.objective == solve(instance).objective
     with pytest.raises(TooLarge, match="the limit is 3"):
-        refuse_long(Search(instance, Limits(params=SolveParams(lagrangian_longest=3))), instance)
+        priced_rounds(instance, Budget(), Limits(params=SolveParams(lagrangian_longest=3)))
 
 
 class TestCommands:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import islice
 
 import pytest
 from brute_force import Due, Server, most_in_time, optimum, tel
@@ -16,8 +17,7 @@ from strategies import batch_time, drawn_fleet, plain, random_instances, timed_i
 
 from kvopt import Instance, Schedule, bound, certify, heuristics, solve
 from kvopt.bounds import lagrangian
-from kvopt.bounds.configurations.bound import rising_large_bounds
-from kvopt.bounds.slo import least_times, slo_ceiling, spans_of
+from kvopt.bounds.slo_ceiling import least_times, slo_ceiling, spans_of
 from kvopt.heuristics import reinsertion
 from kvopt.heuristics.attaining.rounds import attaining_in_rounds
 from kvopt.heuristics.attaining.seconds import attaining_in_seconds
@@ -36,6 +36,7 @@ from kvopt.problem.scopes import Scope
 from kvopt.problem.slo import Levels
 from kvopt.search.exact import exact_engine as engine
 from kvopt.search.exact.tiny_optimum import best_below
+from kvopt.search.stages import states_priced
 
 pytestmark = [pytest.mark.interpreted, pytest.mark.slow]
 
@@ -140,7 +141,7 @@ def test_prices_of_states_for_many_requests() -> None:
         least = optimum(*plain(instance))
         search = Search(instance, Limits(params=BRIEF, threads=1))
         offer_list_schedules(search)
-        for _, _ in zip(rising_large_bounds(search, search.budget), range(2), strict=False):
+        for _ in islice(states_priced(search, search.budget, few_knots=True), 2):
             pass
         assert search.faults == []
         assert (search.lower_bound or 0) <= least

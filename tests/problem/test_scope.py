@@ -16,7 +16,7 @@ from kvopt.errors import InvalidInput
 from kvopt.problem.clocks import Seconds
 from kvopt.problem.instance_files import write_instance
 from kvopt.problem.scopes import Scope
-from kvopt.verify.reading import SCOPES
+from kvopt.verify.certificate_shape import SCOPES
 from kvopt.verify.report import covered_by
 
 COVERED = Scope.RUNS.sentence

@@ -14,7 +14,7 @@ from known import known
 from strategies import batch_time
 
 from kvopt import BatchTime, Instance, Request, Slo
-from kvopt.bounds.slo import least_times, spans_of
+from kvopt.bounds.slo_ceiling import least_times, spans_of
 from kvopt.heuristics.attaining.rounds import Attaining
 from kvopt.problem.clocks import Rounds, Seconds
 from kvopt.problem.slo import Levels

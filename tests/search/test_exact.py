@@ -27,12 +27,11 @@ from kvopt import (
     solve,
     verify,
 )
-from kvopt.bounds.configurations import bound
-from kvopt.bounds.configurations.bound import rising_bounds
+from kvopt.bounds.configurations import dual_ascent
+from kvopt.bounds.configurations.dual_ascent import DualAscent
 from kvopt.bounds.configurations.evaluation import evaluate
 from kvopt.bounds.configurations.expand import TooWide
-from kvopt.bounds.configurations.forward_search import ForwardSearch, twins_of
-from kvopt.bounds.configurations.stages import Rising
+from kvopt.bounds.configurations.forward_search import ForwardSearch, predecessors_of
 from kvopt.bounds.configurations.states import Knots
 from kvopt.certificates import Certificate, write_certificate
 from kvopt.heuristics import reinsertion
@@ -45,6 +44,7 @@ from kvopt.kernels.budget import Budget
 from kvopt.search.exact import exact_engine as exact
 from kvopt.search.exact import forward as forward_search
 from kvopt.search.exact.forward import Forward
+from kvopt.search.stages import states_priced
 
 UNCHECKABLE = SolveParams(exact_checkable_labels=0)
 """No search is one that `kvopt verify` can repeat."""
@@ -54,13 +54,13 @@ UNCHECKABLE = SolveParams(exact_checkable_labels=0)
 def brief(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let what comes after a first search end soon."""
     monkeypatch.setattr(exact, "WIDEST_WIDTH", 1000)
-    monkeypatch.setattr(bound, "STAGES", bound.STAGES[:1])
+    monkeypatch.setattr(dual_ascent, "STAGES", dual_ascent.STAGES[:1])
     monkeypatch.setattr(reinsertion, "_LONGEST_CYCLE", 1000)
 
 
 @pytest.fixture
 def completed(brief: None, monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:  # noqa: ARG001 - a fixture
-    """Return a function that lets all searches use completion bounds of so many sets."""
+    """Return a function that lets all searches use cost-to-go bounds of so many sets."""
 
     def use(sets: int) -> None:
         monkeypatch.setattr(forward_search, "_FEW_REQUESTS", 0)
@@ -151,7 +151,8 @@ def test_completion_bounds_are_offered_with_a_proof(completed: Callable[[int], N
     for checkable in (False, True):
         search = Search(instance, Limits(params=UNCHECKABLE), checkable=checkable)
         offer_list_schedules(search)
-        rising, evaluation = next(rising_bounds(search, search.budget))
+        rising = next(states_priced(search, search.budget))
+        evaluation = rising.evaluation
         forward = Forward(search, rising, evaluation)
         forward.complete(Budget(10.0))
         bounds.append(known(search.lower_bound) - evaluation.bound)
@@ -165,7 +166,7 @@ def test_completion_bounds_are_offered_with_a_proof(completed: Callable[[int], N
 def test_a_bound_below_the_optimum_is_a_proof_with_fewer_labels_alone(
     completed: Callable[[int], None],
 ) -> None:
-    """The checker may keep ten times the labels of a search with completion bounds."""
+    """The checker may keep ten times the labels of a search with cost-to-go bounds."""
     instance = generate("arrival-1", 12, seed=0)
     best = known(solve(instance, "exact", time_limit=60).schedule)
     optimum = best.objective
@@ -175,7 +176,8 @@ def test_a_bound_below_the_optimum_is_a_proof_with_fewer_labels_alone(
         params = SolveParams(exact_checkable_labels=labels)
         search = Search(instance, Limits(params=params), checkable=True)
         search.offer_starts(best.starts, "optimum")
-        rising, evaluation = next(rising_bounds(search, search.budget))
+        rising = next(states_priced(search, search.budget))
+        evaluation = rising.evaluation
         forward = Forward(search, rising, evaluation)
         forward.complete(Budget(10.0))
         kept = forward.exclude(target, 10**6, look_ahead=True)
@@ -343,10 +345,10 @@ def test_bounds_between_the_first_one_and_the_optimum_are_true_and_verified(tmp_
         optimum = brute_force.optimum(*plain(instance))
         search = Search(instance, checkable=True)
         offer_list_schedules(search)
-        first = next(iter(rising_bounds(search, search.budget)), None)
-        if first is None:  # the list schedule meets its bound
+        rising = next(states_priced(search, search.budget), None)
+        if rising is None:  # the list schedule meets its bound
             continue
-        rising, evaluation = first
+        evaluation = rising.evaluation
         drawn += 1
         for target in range(evaluation.bound, optimum + 2):
             if search.budget.over():  # both sides have met
@@ -380,7 +382,8 @@ def test_bounds_rise_until_all_is_excluded_or_labels_or_time_run_out(
 ) -> None:
     search = Search(generate("arrival-1", 12, seed=1))
     offer_list_schedules(search)
-    rising, evaluation = list(islice(rising_bounds(search, search.budget), 4))[-1]
+    rising = list(islice(states_priced(search, search.budget), 4))[-1]
+    evaluation = rising.evaluation
     forward = Forward(search, rising, evaluation, Budget(600.0))
     monkeypatch.setattr("kvopt.search.exact.forward._MARGIN", 0.0)
     assert not forward.raises(200_000)
@@ -398,11 +401,11 @@ def test_more_equals_than_the_label_limit_end_a_beam_search() -> None:
     search = Search(instance)
     offer_list_schedules(search)
     assert search.schedule is not None
-    rising = Rising(instance, 30)
+    rising = DualAscent(instance, 30)
     free = np.zeros((30, len(rising.states.holds)), dtype=np.int64)
     evaluation = evaluate(rising.states, Knots.every(1, 30), rising.starts, free, 1)
     forward = ForwardSearch(
-        rising.states, twins_of(instance), evaluation, search.schedule.objective
+        rising.states, predecessors_of(instance), evaluation, search.schedule.objective
     )
     with pytest.raises(TooWide):
         forward.search_with_beam(10)

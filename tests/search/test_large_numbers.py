@@ -12,7 +12,7 @@ from effort import many
 from known import known
 
 from kvopt import Instance, Request, bound, certify, solve
-from kvopt.certificates.files import certificate_text
+from kvopt.certificates.certificate_files import certificate_text
 from kvopt.problem.requests import LARGEST_INTEGER
 from kvopt.verify import verify_text
 

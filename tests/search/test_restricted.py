@@ -22,7 +22,7 @@ from kvopt import (
     verify,
     write_instance,
 )
-from kvopt.certificates.files import certificate_text
+from kvopt.certificates.certificate_files import certificate_text
 from kvopt.incumbent.certificate import Certificate
 
 pytestmark = pytest.mark.usefixtures("processor_clock")

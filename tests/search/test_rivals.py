@@ -16,7 +16,7 @@ from effort import many
 from strategies import random_instances
 
 from kvopt import Instance, Request, Schedule, generate, run
-from kvopt.bounds.windows import start_windows
+from kvopt.bounds.start_windows import start_windows
 
 sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))
 

@@ -12,12 +12,12 @@ from effort import many
 from strategies import batch_time, drawn_with_prefixes, rows_of
 
 from kvopt import BatchTime, Instance, Line, Request, Schedule, Scope, run
-from kvopt.certificates.files import certificate_text
+from kvopt.certificates.certificate_files import certificate_text
 from kvopt.incumbent.certificate import Certificate
 from kvopt.problem.clocks import Seconds
-from kvopt.verify.problem import problem_of
-from kvopt.verify.runs import checked_run
-from kvopt.verify.work import Work
+from kvopt.verify.certified_problem import problem_of
+from kvopt.verify.check_runs import checked_run
+from kvopt.verify.step_budget import Work
 
 SERVER = Server([(20, 1), (12, 2)], 5, 1)
 CLOCK = Seconds(batch_time(SERVER))

@@ -20,14 +20,14 @@ from msgspec import structs
 from studied import tiny
 
 from kvopt import Schedule, generate, verify, write_schedule
-from kvopt.bounds.configurations.bound import rising_bounds
-from kvopt.certificates.files import write_certificate
+from kvopt.certificates.certificate_files import write_certificate
 from kvopt.errors import InvalidInput
 from kvopt.heuristics.list_schedules import offer_list_schedules
 from kvopt.incumbent.certificate import Certificate
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.proofs import CheckedBound
 from kvopt.problem.instance_files import instance_from_json
+from kvopt.search.stages import states_priced
 from kvopt.studies import (
     Record,
     Study,
@@ -195,7 +195,8 @@ def test_prices_that_are_kept_take_fewer_bytes_and_stay_valid(tmp_path: Path) ->
     instance, path = generate("arrival-1", 14, seed=2), tmp_path / "certificate.json"
     search = Search(instance)
     offer_list_schedules(search)
-    for rising, evaluation in islice(rising_bounds(search, search.budget), 3):
+    for rising in islice(states_priced(search, search.budget), 3):
+        evaluation = rising.evaluation
         value, proof = rising.proved(evaluation, 10**6)
     write_certificate(
         Certificate(instance, None, CheckedBound(value, "configuration", proof)), path

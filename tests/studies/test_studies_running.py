@@ -27,7 +27,7 @@ from strategies import plain
 from studied import BAD_POLICIES, certified, tiny
 
 import kvopt
-from kvopt.certificates.files import certificate_text
+from kvopt.certificates.certificate_files import certificate_text
 from kvopt.errors import InvalidInput
 from kvopt.files.reading import read_text
 from kvopt.problem.instance_files import instance_from_json

@@ -11,18 +11,19 @@ from math import inf
 from pathlib import Path
 from typing import Any
 
+from msgspec import to_builtins
 from strategies import instance_of, plain, random_feasible_starts
 
-from kvopt.certificates.files import certificate_text, proof_to_json
+from kvopt.certificates.certificate_files import certificate_text
 from kvopt.incumbent.certificate import Certificate
 from kvopt.incumbent.proofs import Proof
 from kvopt.problem.instance import Instance
 from kvopt.problem.instance_files import instance_to_json
 from kvopt.verify import Verdict, verify, verify_text
-from kvopt.verify.problem import Problem, Request, hash_of
-from kvopt.verify.proofs import value_of_proof
-from kvopt.verify.slo import Due, most_in_time
-from kvopt.verify.work import Work
+from kvopt.verify.certified_problem import Problem, Request, hash_of
+from kvopt.verify.check_proofs import value_of_proof
+from kvopt.verify.check_slo import Due, most_in_time
+from kvopt.verify.step_budget import Work
 
 Place = tuple[str | int, ...]
 
@@ -50,7 +51,7 @@ def problem_of(instance: Instance, **more: Any) -> Problem:
 
 def in_file(proof: Proof) -> dict[str, Any]:
     """Return a proof as a reader finds it in a file."""
-    read: dict[str, Any] = json.loads(json.dumps(proof_to_json(proof)))
+    read: dict[str, Any] = json.loads(json.dumps(to_builtins(proof)))
     return read
 
 

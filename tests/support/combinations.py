@@ -31,7 +31,7 @@ from kvopt import (
     verify,
     write_certificate,
 )
-from kvopt.certificates.files import certificate_text
+from kvopt.certificates.certificate_files import certificate_text
 from kvopt.fleets import fleet_sizes
 from kvopt.incumbent.in_time import InTime
 from kvopt.problem.clocks import ROUNDS, Seconds

@@ -17,11 +17,11 @@ from literal import configurations as literal
 from literal.best_prices import best_prices
 from strategies import instance_of
 
-from kvopt.verify import problem as checker
-from kvopt.verify.problem import Request
-from kvopt.verify.proofs import value_of_proof
+from kvopt.verify import certified_problem as checker
+from kvopt.verify.certified_problem import Request
+from kvopt.verify.check_proofs import value_of_proof
 from kvopt.verify.report import report_on
-from kvopt.verify.work import Invalid, Unreadable, Work
+from kvopt.verify.step_budget import Invalid, Unreadable, Work
 
 Problem = tuple[int, tuple[brute_force.Triple, ...]]
 Stage = dict[str, Any]
@@ -141,7 +141,7 @@ def proof_of(stages: Sequence[Stage], target: int | None = None, searched: bool 
 
 
 def with_cuts(stages: Sequence[Stage], target: int, cuts: Sequence[int]) -> Proof:
-    """Return a proof that ends with a search by completion bounds."""
+    """Return a proof that ends with a search by cost-to-go bounds."""
     return proof_of(list(stages), target, True) | {"cuts": list(cuts)}
 
 

@@ -15,11 +15,14 @@ import pytest
 from literal import configurations as literal
 from price_oracle import bound_of
 
-from kvopt.verify import configurations, proofs, seconds, slo, volume
-from kvopt.verify.prices import NO_PREFIX, levels_of
-from kvopt.verify.problem import Clock, Problem, Request, held_together
-from kvopt.verify.slo import TimePrices
-from kvopt.verify.work import Invalid, Prepared, Work, pairwise
+from kvopt.verify import check_configurations as configurations
+from kvopt.verify import check_proofs as proofs
+from kvopt.verify import check_seconds, check_slo
+from kvopt.verify import check_volume as volume
+from kvopt.verify.certified_problem import Clock, Problem, Request, held_together
+from kvopt.verify.check_prices import NO_PREFIX, levels_of
+from kvopt.verify.check_slo import TimePrices
+from kvopt.verify.step_budget import Invalid, Prepared, Work, pairwise
 
 Proof = dict[str, Any]
 Evaluator = Callable[[Problem, Proof, Work], Prepared]
@@ -261,14 +264,14 @@ def by_definition() -> Iterator[None]:
         for module, name, definition in (
             (volume, "_passed", passed),
             (volume, "_fluid", fluid),
-            (seconds, "part_of", part_of),
-            (seconds, "_served", served),
-            (seconds, "_company", company),
+            (check_seconds, "part_of", part_of),
+            (check_seconds, "_served", served),
+            (check_seconds, "_company", company),
             (configurations, "Search", AllSchedules),
             (configurations.TokenStage, "costs", costs),
             (configurations.StateStage, "costs", state_costs),
-            (slo.TimePrices, "of_run", cheapest_run),
-            (slo.TimePrices, "of_cheapest", cheapest_times),
+            (check_slo.TimePrices, "of_run", cheapest_run),
+            (check_slo.TimePrices, "of_cheapest", cheapest_times),
         ):
             patch.setattr(module, name, definition)
         yield

@@ -8,8 +8,8 @@ from typing import Any
 from certificates import claiming, random_proof
 from strategies import random_shape
 
-from kvopt.verify.problem import Problem, held_together, problem_of
-from kvopt.verify.proofs import missing
+from kvopt.verify.certified_problem import Problem, held_together, problem_of
+from kvopt.verify.check_proofs import missing
 
 Content = dict[str, Any]
 SCOPES = ("runs", "restarts", "pauses", "chunks", "pauses+chunks")

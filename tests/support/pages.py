@@ -10,7 +10,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from kvopt.certificates import files
+from kvopt.certificates import certificate_files
 from kvopt.studies.record_lines import FILE, Record, read_records
 from kvopt.studies.report import write_report
 from kvopt.verify import Verdict, verify
@@ -88,7 +88,7 @@ def sketch(patch: pytest.MonkeyPatch) -> None:
     """
     place = "kvopt.studies.report.pages.embedded"
     patch.setattr(place, lambda _, name, links=(): f"picture: {name}, {len(links)} points")
-    patch.setattr(files, "checker", SimpleNamespace(verify=_verified_once))
+    patch.setattr(certificate_files, "checker", SimpleNamespace(verify=_verified_once))
 
 
 _verdicts: dict[tuple[bytes, float | None], Verdict] = {}

@@ -9,7 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kvopt import BatchTime, Instance, Line, Problem, Request, Seconds, certify, run, solve
-from kvopt.certificates.files import certificate_text, read_certificate, write_certificate
+from kvopt.certificates.certificate_files import (
+    certificate_text,
+    read_certificate,
+    write_certificate,
+)
 from kvopt.timetable.eager import eager_schedule
 from kvopt.verify import verify_text
 

@@ -1,6 +1,6 @@
 """Prices of states that rise towards the configuration bound.
 
-The smooth stand-in of `kvopt.bounds.configurations.smoothing` is climbed by a limited-memory
+The smooth stand-in of `kvopt.bounds.configurations.smoothing` is maximised by a limited-memory
 quasi-Newton method, at first with few knots and a high temperature, then with more and more
 knots at lower and lower ones.  Few knots make a fast evaluation and find the general shape;
 many take the last per cent.  The result is the best exact value.
@@ -9,9 +9,7 @@ many take the last per cent.  The result is the best exact value.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
@@ -19,10 +17,10 @@ import numpy as np
 from kvopt.bounds.configurations.smoothing import (
     Grid,
     Smoothed,
+    add_path_shares,
+    fill_path_costs,
     fill_smoothed,
     requests_part,
-    shares_of_lives,
-    sums_along_lives,
 )
 from kvopt.bounds.configurations.states import Knots, States
 from kvopt.kernels.budget import Budget
@@ -31,14 +29,14 @@ from kvopt.problem.arrays import Flags, Floats, Integers
 _HOTTER = 1.25
 """Factor on the temperature of a knot whose sums leave the range of floats."""
 _HEADROOM = 0.85
-"""Share of a temperature at which floats must hold all sums when a climb begins."""
+"""Share of a temperature at which floats must hold all sums when an ascent begins."""
 
 
 class Point(NamedTuple):
     """Prices, their bound in floats, the smooth bound and its gradient."""
 
     prices: Floats
-    hard: float
+    exact: float
     smooth: float
     gradient: Floats
 
@@ -64,7 +62,7 @@ class Evaluator:
     copies
         How many requests can be in each state at each knot, computed by default.
     apart
-        Distance in rounds of the completions that are evaluated; a grid is exact enough to climb.
+        Distance in rounds of the completions that are evaluated; a grid is exact enough.
     """
 
     def __init__(
@@ -91,7 +89,7 @@ class Evaluator:
         """Evaluate first prices; raise the temperature of knots where floats demand it.
 
         The test is at a somewhat lower temperature: without this headroom the first steps leave the
-        range of floats, and the climb ends where it began.
+        range of floats, and the ascent ends where it began.
         """
         while True:
             self._taus *= _HEADROOM
@@ -105,15 +103,15 @@ class Evaluator:
         """Evaluate prices; where floats cannot hold all sums the point is not finite."""
         states, grid = self.states, self._grid
         padded = np.concatenate((prices, np.zeros_like(prices[:1])))
-        sums_along_lives(states, grid, padded, self._sums)
-        hard, smooth = requests_part(states, grid, self._sums, self._starts, self.tau, self._lives)
+        fill_path_costs(states, grid, padded, self._sums)
+        exact, smooth = requests_part(states, grid, self._sums, self._starts, self.tau, self._lives)
         gradient = np.zeros_like(padded)
-        shares_of_lives(states, grid, self._lives, gradient)
+        add_path_shares(states, grid, self._lives, gradient)
         worth = self._configurations(prices)
         with np.errstate(invalid="ignore"):  # infinite less infinite: `is_finite` reports it
             return Point(
                 prices,
-                hard - float(self._weights @ worth.largest),
+                exact - float(self._weights @ worth.largest),
                 smooth - float(self._weights @ worth.smooth),
                 gradient[:-1] - self._weights[:, None] * worth.shares,
             )
@@ -133,8 +131,8 @@ class Evaluator:
         return smoothed
 
 
-class Stage(NamedTuple):
-    """How prices of states climb for a while.
+class AscentStage(NamedTuple):
+    """How prices of states rise for a while.
 
     Parameters
     ----------
@@ -143,7 +141,7 @@ class Stage(NamedTuple):
     heat
         Temperature, as a share of the mean latency of a round.
     gain
-        Share of the bound that a window must add, or the climb ends.
+        Share of the bound that a window must add, or the ascent ends.
     steps
         Most steps.
     window
@@ -170,50 +168,39 @@ Pair = tuple[Floats, Floats, float]
 """A step, the change of the gradient over it, and one over their product."""
 
 
-def climb(evaluate: Evaluator, at: Point) -> Iterator[Point]:
-    """Yield better and better points, until none is found: L-BFGS with a simple line search.
+def ascend(
+    evaluate: Evaluator,
+    prices: Floats,
+    stage: AscentStage,
+    value: int,
+    budget: Budget,
+) -> tuple[Floats, Floats]:
+    """Ascend until the gain per step is small; return the best prices and the last ones.
 
-    The first step changes the steepest price by one temperature.
+    The method is L-BFGS with a simple line search.  Its first step changes the steepest price by
+    one temperature.  The value of a good schedule sets the scale of a gain.
     """
-    if not at.is_finite:
-        return
-    pairs: list[Pair] = []
-    while True:
-        direction = _direction(at.gradient, pairs, evaluate.tau)
-        there = _searched(evaluate, at, direction)
+    best = at = evaluate.begin(prices)
+    before, count, pairs = at.smooth, 0, list[Pair]()
+    while count < stage.steps:
+        there = _searched(evaluate, at, _direction(at.gradient, pairs, evaluate.tau))
         if there is None and not pairs:
-            return
-        if there is None:
+            break
+        if there is None:  # the steepest direction may still gain
             pairs.clear()
             continue
+        # Remember the change of the gradient, if the function was concave along the step.
         moved, change = there.prices - at.prices, at.gradient - there.gradient
         curvature = _dot(moved, change)
         if curvature > 0.0:
             pairs.append((moved, change, 1.0 / curvature))
             del pairs[:-_PAIRS]
-        at = there
-        yield at
-
-
-def climb_stage(
-    evaluate: Evaluator,
-    prices: Floats,
-    stage: Stage,
-    value: int,
-    budget: Budget,
-) -> tuple[Floats, Floats]:
-    """Climb until the gain per step is small; return the best prices and the last ones.
-
-    The value of a good schedule sets the scale of a gain.
-    """
-    best = at = evaluate.begin(prices)
-    before = at.smooth
-    for count, there in enumerate(islice(climb(evaluate, at), stage.steps), 1):
-        at = there
-        if at.hard > best.hard:
+        at, count = there, count + 1
+        if at.exact > best.exact:
             best = at
         if budget.over():
             break
+        # End after a window without enough gain.
         if count % stage.window == 0:
             if at.smooth - before < stage.gain * value:
                 break

@@ -80,16 +80,20 @@ def undominated(
     map_ranges(compare, len(order), threads)
     if one_more:
         left = _Groups.of(waiting, order[keep[order]])
-        hints = np.empty((len(left.order), 3), dtype=np.int32)
-
-        def hint(begin: int, end: int) -> None:
-            _fill_hints(states, layer.labels, left.order, (begin, end), now, hints)
-
-        def compare_more(begin: int, end: int) -> None:
-            _clear_outdone(states, layer, left, (begin, end), now, hints, keep)
-
-        map_ranges(hint, len(left.order), threads)
-        map_ranges(compare_more, len(left.sets), threads)
+        count = len(left.order)
+        conditions, labels = np.empty((count, 3), dtype=np.int32), layer.labels
+        map_ranges(
+            lambda *part: _fill_conditions(states, labels, left.order, part, now, conditions),
+            count,
+            threads,
+        )
+        map_ranges(
+            lambda *part: _clear_dominated_by_superset(
+                states, layer, left, part, now, conditions, keep
+            ),
+            len(left.sets),
+            threads,
+        )
     return layer.only(np.flatnonzero(keep))
 
 
@@ -143,13 +147,13 @@ def _group_of(sets: Integers, words: Integers) -> int:
 
 
 @compiled
-def _fill_hints(
+def _fill_conditions(
     states: States,
     labels: Integers,
     order: Integers,
     part: tuple[int, int],
     now: int,
-    hints: Integers,
+    conditions: Integers,
 ) -> None:
     """Fill in last completion, current tokens, and the sum over all later times."""
     for at in range(part[0], part[1]):
@@ -160,17 +164,17 @@ def _fill_hints(
                 last = max(last, left)
                 held += states.peaks[i] - left
                 area += (left + 1) * states.peaks[i] - left * (left + 1) // 2
-        hints[at, 0], hints[at, 1], hints[at, 2] = last, held, area
+        conditions[at, 0], conditions[at, 1], conditions[at, 2] = last, held, area
 
 
 @compiled
-def _clear_outdone(
+def _clear_dominated_by_superset(
     states: States,
     layer: Layer,
     groups: _Groups,
     part: tuple[int, int],
     now: int,
-    hints: Integers,
+    conditions: Integers,
     keep: Flags,
 ) -> None:
     """Clear the flags of labels that one with one more start dominates, in some groups."""
@@ -198,7 +202,7 @@ def _clear_outdone(
                 for near in range(begin, end):
                     if began[order[near]] > began[order[at]] + due:
                         break
-                    if _is_below(hints, near, hints, at):
+                    if _is_below(conditions, near, conditions, at):
                         if not is_filled:
                             _fill_profile(states, labels, order[at], now, profiles, 0)
                             is_filled = True

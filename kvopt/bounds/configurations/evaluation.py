@@ -22,7 +22,7 @@ from kvopt.kernels.copying import order_of
 from kvopt.kernels.magnitudes import LARGEST_SUM
 from kvopt.problem.arrays import Flags, Floats, Integers
 
-CLOSED = LARGEST_SUM
+FORBIDDEN = LARGEST_SUM
 """Cost, in units of 1 / D, of a removed start: above every other, and sums fit into 64 bits."""
 _FINEST = 10
 """Binary places of prices at most: 20 gave 0.05 rounds of 7,486 more, and twice the bytes."""
@@ -40,7 +40,7 @@ class Evaluation:
         D times the bound: no such schedule has a total latency below it.
     reduced_costs
         For each request and start round 0 .. T the reduced cost of the start: its cost less the
-        least one of the request; `CLOSED` if removed.  The last column is of T and later.
+        least one of the request; `FORBIDDEN` if removed.  The last column is of T and later.
     prices
         F_t of each state, for t = 0 .. T.
     largest
@@ -71,9 +71,9 @@ def denominator_for(states: States, knots: Knots, prices: Floats) -> int:
     """
     longest = int(states.outputs.max())
     latest = knots.last + longest + int(states.arrivals.max())
-    most = (latest + float(prices.max(initial=0.0)) * longest) * (len(states.outputs) + knots.last)
-    most *= states.workers
-    return int(2 ** max(0, min(_FINEST, 58 - int(np.ceil(np.log2(most + 1))))))
+    largest = latest + float(prices.max(initial=0.0)) * longest
+    largest *= (len(states.outputs) + knots.last) * states.workers
+    return int(2 ** max(0, min(_FINEST, 58 - int(np.ceil(np.log2(largest + 1))))))
 
 
 def evaluate(
@@ -97,24 +97,22 @@ def evaluation_of(
     denominator: int,
 ) -> Evaluation:
     """Evaluate the bound of prices at knots, with the largest sum R at each time."""
-    costs = np.full(starts.shape, CLOSED, dtype=np.int64)
+    costs = np.full(starts.shape, FORBIDDEN, dtype=np.int64)
     total = _fill_costs(states, knots.times, prices.T.copy(), denominator, starts, costs)
-    reduced_costs = np.where(costs < CLOSED, costs - costs.min(axis=1)[:, None], CLOSED)
+    reduced_costs = np.where(costs < FORBIDDEN, costs - costs.min(axis=1)[:, None], FORBIDDEN)
     by_time = _at_all_times(knots, prices)
     return Evaluation(denominator, total - int(largest.sum()), reduced_costs, by_time, largest)
 
 
-def total_of(
-    states: States, knots: Knots, copies: Integers, prices: Integers, denominator: int
-) -> int:
-    """Return the total that `evaluate` would find with all starts, without its tables.
+def total_of(states: States, knots: Knots, prices: Integers, denominator: int) -> int:
+    """Return the total of `evaluate` with all starts, without its tables.
 
     So it works for thousands of requests.
     """
     starts = np.ones((1, knots.last + 1), dtype=np.bool_)
     costs = np.empty(starts.shape, dtype=np.int64)
     total = _fill_costs(states, knots.times, prices.T.copy(), denominator, starts, costs)
-    return total - int(_largest(states, knots, copies, prices).sum())
+    return total - int(_largest(states, knots, knots.copies_by_arrival(states), prices).sum())
 
 
 def _largest(states: States, knots: Knots, copies: Integers, prices: Integers) -> Integers:
@@ -124,8 +122,8 @@ def _largest(states: States, knots: Knots, copies: Integers, prices: Integers) -
     """
     # The number of members is not limited to the requests that can be active together: the verifier
     # has no such limit, and the claim must not exceed the bound that it finds.
-    most = min(int(copies.sum(axis=1).max()), states.memory // int(states.holds.min()))
-    best = np.empty((most + 1, states.memory + 1), dtype=np.int64)
+    members = min(int(copies.sum(axis=1).max()), states.memory // int(states.holds.min()))
+    best = np.empty((members + 1, states.memory + 1), dtype=np.int64)
     sums = np.empty(len(knots), dtype=np.int64)
     fill_largest(states, prices, copies, best, sums)
     return _at_all_times(knots, states.workers * sums)
@@ -173,11 +171,16 @@ def _fill_costs(
                     paid[t + passed] += ((end - t) * low + (t - begin) * high) // (end - begin)
             paid[last + passed] += row[-1]
             passed += 1
-        arrival, output, place, least = states.arrivals[i], outputs[i], i % len(starts), CLOSED
+        arrival, output, place, lowest = (
+            states.arrivals[i],
+            outputs[i],
+            i % len(starts),
+            FORBIDDEN,
+        )
         for k in range(min(arrival, last), last + 1):
             if starts[place, k]:
                 cost = denominator * (max(k, arrival) + output - arrival) + paid[k + output]
                 costs[place, k] = cost
-                least = min(least, cost)
-        total += least
+                lowest = min(lowest, cost)
+        total += lowest
     return total

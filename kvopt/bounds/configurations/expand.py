@@ -7,13 +7,14 @@ from typing import NamedTuple
 import numpy as np
 
 from kvopt.bounds.configurations.labels import (
-    SPOTS,
+    OFFSETS,
     WAITING,
-    CompletionTable,
-    Horizon,
+    CostToGoTable,
     Integers,
     Layer,
+    LookaheadTables,
     Round,
+    place_of_key,
 )
 from kvopt.bounds.configurations.states import States
 from kvopt.errors import Stopped
@@ -66,17 +67,11 @@ def next_layer(
     limit: Budget,
     threads: int = 1,
 ) -> Layer:
-    """Return all extensions of a label whose least cost is within the budget.
+    """Return all extensions of a label whose least cost is within the gap.
 
     If threads share the work, each of them may return the same label.  Memory is checked at
-    completions of active requests only: Lemma 3.2 of docs/theory.
-
-    Raises
-    ------
-    TooWide
-        If they are more than ``label_limit``.
-    Stopped
-        If it was asked to stop.
+    completions of active requests only: Lemma 3.2 of docs/theory.  More than ``label_limit`` raise
+    `TooWide`.
     """
     too_wide = TooWide(f"more than {label_limit:,} labels at round {step.now}")
 
@@ -160,38 +155,36 @@ def _slot(key: np.uint64, label: Integers, labels: Integers, slots: Integers) ->
 @compiled
 def _fill_slots(labels: Integers, count: int, slots: Integers) -> None:
     """Fill a hash table with the first labels, no two of which are equal."""
-    last = np.int64(len(slots) - 1)
     for at in range(count):
         key = np.uint64(0)
         for i in range(labels.shape[1]):
             key += _mixed(i, labels[at, i])
-        place = np.int64(key >> np.uint64(20)) & last
-        while slots[place] >= 0:
-            place = (place + 1) & last
-        slots[place] = at
+        slots[_slot(key, labels[at], labels, slots)] = at
 
 
 @compiled
-def fill_slacks(states: States, labels: Integers, horizon: Horizon, total_slacks: Integers) -> None:
-    """Fill in the least slacks of the times of a horizon."""
+def slacks_of(states: States, labels: Integers, horizon: LookaheadTables) -> Integers:
+    """Return for each label the least slacks of the times of a horizon."""
     free, slacks = _tables(horizon)
+    totals = np.zeros(len(labels), dtype=np.int64)
     for number in range(len(labels)):
         _fill_nothing_active(states, horizon, free, slacks)
         active = np.flatnonzero(labels[number] >= horizon.first)
         _add_members(states, labels[number], active, (0, len(active)), horizon, free, slacks)
-        total_slacks[number] = _least_slack(horizon, free, slacks, 2**62)
+        totals[number] = _least_slack(horizon, free, slacks, 2**62)
+    return totals
 
 
 @compiled
-def _tables(horizon: Horizon) -> tuple[Integers, Integers]:
+def _tables(horizon: LookaheadTables) -> tuple[Integers, Integers]:
     """Return tables of free memory and of slack at the times of a horizon."""
     rounds = len(horizon.gains)
-    return np.empty(rounds + SPOTS[-1], dtype=np.int64), np.empty(rounds, dtype=np.int64)
+    return np.empty(rounds + OFFSETS[-1], dtype=np.int64), np.empty(rounds, dtype=np.int64)
 
 
 @compiled
 def _fill_nothing_active(
-    states: States, horizon: Horizon, free: Integers, slacks: Integers
+    states: States, horizon: LookaheadTables, free: Integers, slacks: Integers
 ) -> None:
     """Fill in free memory and slack at the times of a horizon while nothing is active."""
     for place in range(len(free)):
@@ -206,7 +199,7 @@ def _add_members(
     label: Integers,
     active: Integers,
     part: tuple[int, int],
-    horizon: Horizon,
+    horizon: LookaheadTables,
     free: Integers,
     slacks: Integers,
 ) -> None:
@@ -222,13 +215,13 @@ def _add_members(
 
 
 @compiled
-def _least_slack(horizon: Horizon, free: Integers, slacks: Integers, enough: int) -> int:
-    """Add up the slack that no request can fill, until the budget is exceeded."""
+def _least_slack(horizon: LookaheadTables, free: Integers, slacks: Integers, enough: int) -> int:
+    """Add up the slack that no request can fill, until the gap is exceeded."""
     total = 0
     for ahead in range(len(horizon.gains)):
         gain = horizon.gains[ahead, 0, free[ahead]]
-        for spot in range(1, len(SPOTS)):
-            gain = min(gain, horizon.gains[ahead, spot, free[ahead + SPOTS[spot]]])
+        for offset in range(1, len(OFFSETS)):
+            gain = min(gain, horizon.gains[ahead, offset, free[ahead + OFFSETS[offset]]])
         total += max(0, slacks[ahead] - gain)
         if total > enough:
             break
@@ -236,8 +229,8 @@ def _least_slack(horizon: Horizon, free: Integers, slacks: Integers, enough: int
 
 
 @compiled
-def _completion(
-    label: Integers, active: Integers, many: int, now: int, table: CompletionTable
+def _cost_to_go(
+    label: Integers, active: Integers, many: int, now: int, table: CostToGoTable
 ) -> int:
     """Return a lower bound on the rest, by the active requests that continue after now + 1."""
     if not len(table.keys):
@@ -246,29 +239,19 @@ def _completion(
     for place in range(many):
         i = active[place]
         if table.ends[i, label[i]] > now + 1:
-            key += table.signs[i, label[i]]
-    last = np.uint64(len(table.keys) - 1)
-    slot = np.int64((key ^ (key >> np.uint64(32))) & last)
-    while table.costs[slot] >= 0:
-        if table.keys[slot] == key:
-            return int(table.costs[slot])
-        slot = (slot + 1) & np.int64(last)
-    return table.cut
-
-
-def completions(labels: Integers, now: int, table: CompletionTable) -> Integers:
-    """Return lower bounds on the rest for labels that have decided the starts of a round."""
-    costs = np.zeros(len(labels), dtype=np.int64)
-    if len(table.keys):
-        _fill_completions(labels, now, table, costs)
-    return costs
+            key += table.zobrist[i, label[i]]
+    place = place_of_key(key, table)
+    return int(table.costs[place]) if table.costs[place] >= 0 else table.cut
 
 
 @compiled
-def _fill_completions(labels: Integers, now: int, table: CompletionTable, costs: Integers) -> None:
+def costs_to_go(labels: Integers, now: int, table: CostToGoTable) -> Integers:
+    """Return lower bounds on the rest for labels that have decided the starts of a round."""
+    costs = np.zeros(len(labels), dtype=np.int64)
     for number in range(len(labels)):
         active = np.flatnonzero(labels[number] > now + 1)
-        costs[number] = _completion(labels[number], active, len(active), now, table)
+        costs[number] = _cost_to_go(labels[number], active, len(active), now, table)
+    return costs
 
 
 @compiled
@@ -317,14 +300,14 @@ def _begin(
     the price of the active ones after this round, and its key.
     """
     label, settled, active, savings = visit.label, visit.settled, visit.active, visit.savings
-    now, many, coming, value, key, first = step.now, 0, 0, 0, np.uint64(0), _NEVER
+    now, many, waiting_cost, value, key, first = step.now, 0, 0, 0, np.uint64(0), _NEVER
     for i in range(labels.shape[1] - 1, -1, -1):
         end = label[i] = labels[number, i]
         settled[i] = _settled(end, now)
         key += _mixed(i, settled[i])
         savings[i] = savings[i + 1]
         if end == WAITING:
-            coming += step.later[i]
+            waiting_cost += step.later[i]
             if states.arrivals[i] <= now:
                 savings[i] += max(0, step.later[i] - step.reduced_costs[i])
         elif end > now:
@@ -337,7 +320,7 @@ def _begin(
     for place in range(many):
         room -= states.peaks[active[place]] - (label[active[place]] - first)
     visit.ends[many], visit.rooms[many] = first, room
-    return many, coming, value, key
+    return many, waiting_cost, value, key
 
 
 @compiled
@@ -355,11 +338,11 @@ def _expand(
     Sets are visited depth first, each after its prefixes.  Returns the number of new labels, and
     the first label that is not expanded: the end of the part, unless there was no room.
     """
-    now, budget, horizon = step.now, step.budget, step.horizon
+    now, gap, horizon = step.now, step.gap, step.horizon
     reduced_costs, later = step.reduced_costs, step.later
     arrivals, outputs, peaks, firsts = states.arrivals, states.outputs, states.peaks, states.firsts
     size = layer.labels.shape[1]
-    looks_ahead, completes = len(horizon.gains) > 0, len(step.completions.keys) > 0
+    looks_ahead, has_cost_to_go = len(horizon.gains) > 0, len(step.cost_to_go.keys) > 0
     label, settled = np.empty_like(layer.labels[0]), np.empty_like(layer.labels[0])
     active, held = np.empty(size, dtype=np.int64), np.empty(size, dtype=np.int64)
     ends, rooms = np.empty(size + 1, dtype=np.int64), np.empty(size + 1, dtype=np.int64)
@@ -369,24 +352,24 @@ def _expand(
     freer, larger = _tables(horizon)
     free, slacks = _tables(horizon)
     for number in range(part[0], part[1]):
-        many, coming, value, key = _begin(states, step, layer.labels, number, visit)
+        many, waiting_cost, value, key = _begin(states, step, layer.labels, number, visit)
         spent, began, before = layer.spent[number], layer.began[number], many
         i, is_new, is_added, is_counted = 0, True, False, False
         while True:
-            # Keep the label that is reached, unless its least cost is above the budget.
+            # Keep the label that is reached, unless its least cost is above the gap.
             total = spent + step.largest - value
             if (
                 is_new
-                and total + coming <= budget
+                and total + waiting_cost <= gap
                 and (
-                    not completes
-                    or total + _completion(label, active, many, now, step.completions) <= budget
+                    not has_cost_to_go
+                    or total + _cost_to_go(label, active, many, now, step.cost_to_go) <= gap
                 )
             ):
                 place = _slot(key, settled, children.labels, slots)
                 at = slots[place]
                 if at < 0:
-                    left = budget - total - coming
+                    left = gap - total - waiting_cost
                     is_kept = True
                     if looks_ahead:
                         if not is_added:
@@ -417,8 +400,8 @@ def _expand(
                     label[i] == WAITING
                     and arrivals[i] <= now
                     and peaks[i] <= room + max(late, -many * late)
-                    and spent + coming + reduced_costs[i] - later[i] - savings[i + 1] <= budget
-                    and (step.twins[i] < 0 or label[step.twins[i]] != WAITING)
+                    and spent + waiting_cost + reduced_costs[i] - later[i] - savings[i + 1] <= gap
+                    and (step.predecessors[i] < 0 or label[step.predecessors[i]] != WAITING)
                 ):
                     label[i] = now + outputs[i]
                     active[many] = i
@@ -437,7 +420,7 @@ def _expand(
                         settled[i] = _settled(label[i], now)
                         key += _mixed(i, settled[i]) - _mixed(i, WAITING)
                         spent += reduced_costs[i]
-                        coming -= later[i]
+                        waiting_cost -= later[i]
                         began += now
                         value += step.prices[firsts[i] + outputs[i] - 1]
                     else:
@@ -453,7 +436,7 @@ def _expand(
                 key += _mixed(i, WAITING) - _mixed(i, settled[i])
                 label[i] = settled[i] = WAITING
                 spent -= reduced_costs[i]
-                coming += later[i]
+                waiting_cost += later[i]
                 began -= now
                 value -= step.prices[firsts[i] + outputs[i] - 1]
                 i += 1

@@ -6,7 +6,7 @@ With integer prices, bound L and largest sums R_t, D times the latency of a sche
 
 with the reduced costs rc of its starts and its configurations C_t.  No term is negative.  A label,
 a partial schedule, is dropped when its terms and the least reduced costs of waiting requests exceed
-the budget, or when another label dominates it (`kvopt.bounds.configurations.dominance`).
+the gap, or when another label dominates it (`kvopt.bounds.configurations.dominance`).
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from kvopt.bounds.configurations.completion import Completions
+from kvopt.bounds.configurations.cost_to_go import CostToGo
 from kvopt.bounds.configurations.dominance import undominated
-from kvopt.bounds.configurations.evaluation import CLOSED, Evaluation
-from kvopt.bounds.configurations.expand import TooWide, completions, next_layer
+from kvopt.bounds.configurations.evaluation import FORBIDDEN, Evaluation
+from kvopt.bounds.configurations.expand import TooWide, costs_to_go, next_layer
 from kvopt.bounds.configurations.labels import (
     WAITING,
     Layer,
     Round,
     members_of,
 )
-from kvopt.bounds.configurations.lookahead import Lookahead
+from kvopt.bounds.configurations.lookahead_tables import Lookahead
 from kvopt.bounds.configurations.states import States
 from kvopt.errors import Stopped
 from kvopt.kernels.budget import Budget
@@ -56,16 +56,16 @@ class ForwardSearch:
 
     Parameters
     ----------
-    states, twins
-        The requests, and for each its twin: the last request before it of the same shape that
-        arrives no later, -1 if none does.  Twins may be taken to start in their order.
+    states, predecessors
+        The requests, and for each its predecessor: the last request before it of the same shape
+        that arrives no later, -1 if none does.  These may be taken to start in their order.
     evaluation
         Prices, and the remaining starts.
     target
         Only schedules with a smaller total latency count.
     lookahead
         Bounds on the slack of the next rounds, for this target or a larger one.
-    completions
+    cost_to_go
         Bounds on the cost of all later rounds, for this target or a larger one.
     threads
         Threads that share the work.
@@ -77,11 +77,11 @@ class ForwardSearch:
     """
 
     states: States
-    twins: Integers
+    predecessors: Integers
     evaluation: Evaluation
     target: int
     lookahead: Lookahead | None = None
-    completions: Completions | None = None
+    cost_to_go: CostToGo | None = None
     threads: int = 1
     kept: list[int] = field(default_factory=list, init=False)
 
@@ -94,12 +94,8 @@ class ForwardSearch:
     ) -> tuple[int, ...] | None:
         """Return the starts of a best schedule below the target, or None.
 
-        Raises
-        ------
-        TooWide
-            If more than ``label_limit`` labels remain at one round, or ``in_all`` in all rounds.
-        Stopped
-            If it was asked to stop.
+        It raises `TooWide` if more than ``label_limit`` labels remain at one round, or ``in_all``
+        in all rounds, and `Stopped` when its time is over.
         """
         if in_all is None:
             in_all = max(_LABELS_IN_ALL, FULL_LAYERS * label_limit)
@@ -108,14 +104,8 @@ class ForwardSearch:
     def search_with_beam(self, width: int, limit: Budget | None = None) -> tuple[int, ...] | None:
         """Return the starts of a good schedule: each round keeps the ``width`` best labels only.
 
-        A result of None proves nothing.
-
-        Raises
-        ------
-        TooWide
-            If too many are equally promising.
-        Stopped
-            If it was asked to stop.
+        A result of None proves nothing.  It raises `TooWide` if too many are equally promising, and
+        `Stopped` when its time is over.
         """
         return self._run(_CHILDREN * width, width, _LABELS_IN_ALL, limit or Budget())
 
@@ -123,11 +113,11 @@ class ForwardSearch:
         self, label_limit: int, width: int | None, in_all: int, limit: Budget
     ) -> tuple[int, ...] | None:
         evaluation = self.evaluation
-        budget = (self.target - 1) * evaluation.denominator - evaluation.total
-        if budget < 0:
+        gap = (self.target - 1) * evaluation.denominator - evaluation.total
+        if gap < 0:
             return None
         count = len(self.states.outputs)
-        steps = _rounds(evaluation, self.states.arrivals, self.twins, budget)
+        steps = _rounds(evaluation, self.states.arrivals, self.predecessors, gap)
         latest = len(steps) + int(self.states.outputs.max())
         kind = np.int16 if latest <= _LAST_SHORT else np.int32
         nothing = np.zeros(1, dtype=np.int64)
@@ -137,9 +127,21 @@ class ForwardSearch:
         for step in steps:
             if limit.over():
                 raise Stopped
-            if self.completions is not None:
-                step = step._replace(completions=self.completions.after(step.now))
-            layer = self._next(step, layer, label_limit, width is not None, limit)
+            # A beam ranks labels by the look-ahead, and does not drop them by it.
+            if self.cost_to_go is not None:
+                step = step._replace(cost_to_go=self.cost_to_go.after(step.now))
+            if self.lookahead is not None and width is None:
+                step = step._replace(horizon=self.lookahead.after(step.now))
+            while True:
+                try:
+                    layer = next_layer(self.states, step, layer, label_limit, limit, self.threads)
+                    break
+                except TooWide:  # a beam keeps the better part of a layer
+                    lowest = int((layer.spent + (layer.labels == WAITING) @ step.later).min())
+                    if width is None or step.gap <= lowest:
+                        raise
+                    step = step._replace(gap=lowest + (step.gap - lowest) // 2)
+            # What a checker repeats compares labels of the same waiting requests only.
             one_more = width is None and self.lookahead is not None
             layer = undominated(layer, self.states, step.now, self.threads, one_more=one_more)
             if width is not None and len(layer.spent) > width:
@@ -152,41 +154,19 @@ class ForwardSearch:
             trail.append((layer.waiting(), layer.parents))
         return _starts(trail, int(layer.spent.argmin()), count)
 
-    def _next(
-        self,
-        step: Round,
-        layer: Layer,
-        label_limit: int,
-        is_beam: bool,
-        limit: Budget,
-    ) -> Layer:
-        """Return the next layer; a beam keeps its better part if it would be too wide."""
-        if self.lookahead is not None and not is_beam:
-            step = step._replace(horizon=self.lookahead.after(step.now))
-        while True:
-            try:
-                return next_layer(self.states, step, layer, label_limit, limit, self.threads)
-            except TooWide:
-                if not is_beam:
-                    raise
-                lowest = int((layer.spent + (layer.labels == WAITING) @ step.later).min())
-                if step.budget <= lowest:
-                    raise
-                step = step._replace(budget=lowest + (step.budget - lowest) // 2)
 
-
-def twins_of(instance: Instance) -> Integers:
+def predecessors_of(instance: Instance) -> Integers:
     """Return for each request the last one before it of the same shape that arrives no later."""
-    twins = np.full(len(instance), -1)
+    predecessors = np.full(len(instance), -1)
     for i, request in enumerate(instance):
         for j, other in enumerate(instance.requests[:i]):
             if other.shape == request.shape and other.arrival <= request.arrival:
-                twins[i] = j
-    return twins
+                predecessors[i] = j
+    return predecessors
 
 
 def _rounds(
-    evaluation: Evaluation, arrivals: Integers, twins: Integers, budget: int
+    evaluation: Evaluation, arrivals: Integers, predecessors: Integers, gap: int
 ) -> list[Round]:
     """Return the rounds up to the last one at which a better schedule may start anything.
 
@@ -195,27 +175,27 @@ def _rounds(
     late = evaluation.reduced_costs[:, -1:]
     # The last reduced cost is of the first start from T on, which an arrival may put off.
     first = np.maximum(0, arrivals[:, None] - (evaluation.reduced_costs.shape[1] - 1))
-    more = (budget - late) // evaluation.denominator + first
+    more = (gap - late) // evaluation.denominator + first
     waits = np.arange(max(0, int(more.max())) + 1) - first
     drawn = late + waits * evaluation.denominator
-    drawn = np.where((waits >= 0) & (drawn <= budget), drawn, CLOSED)
-    closed = np.full_like(late, CLOSED)
+    drawn = np.where((waits >= 0) & (drawn <= gap), drawn, FORBIDDEN)
+    closed = np.full_like(late, FORBIDDEN)
     reduced_costs = np.concatenate((evaluation.reduced_costs[:, :-1], drawn, closed), axis=1)
     later = np.minimum.accumulate(reduced_costs[:, ::-1], axis=1)[:, ::-1]
     # Sums over all requests must not overflow.
-    reduced_costs, later = np.minimum(reduced_costs, budget + 1), np.minimum(later, budget + 1)
+    reduced_costs, later = np.minimum(reduced_costs, gap + 1), np.minimum(later, gap + 1)
     beyond = reduced_costs.shape[1] - len(evaluation.largest)
     prices = np.pad(evaluation.prices, ((0, beyond), (0, 0)))
     largest = np.pad(evaluation.largest, (0, beyond)).tolist()
     return [
         Round(
             now,
-            budget,
+            gap,
             np.ascontiguousarray(reduced_costs[:, now]),
             np.ascontiguousarray(later[:, now + 1]),
             prices[now + 1],
             largest[now + 1],
-            twins,
+            predecessors,
         )
         for now in range(reduced_costs.shape[1] - 1)
     ]
@@ -226,7 +206,7 @@ def _best_labels(layer: Layer, step: Round, width: int, lookahead: Lookahead | N
     rest = (layer.labels == WAITING) @ step.later
     if lookahead is not None:
         rest += lookahead.slacks(layer.labels, step.now)
-    costs = layer.spent + np.maximum(rest, completions(layer.labels, step.now, step.completions))
+    costs = layer.spent + np.maximum(rest, costs_to_go(layer.labels, step.now, step.cost_to_go))
     return layer.only(np.sort(np.argpartition(costs, width)[:width]))
 
 

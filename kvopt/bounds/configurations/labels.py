@@ -11,6 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from kvopt.kernels.compiled import compiled
+
 Integers = npt.NDArray[Any]
 """Integers of 64 bits; of 16 or 32 in labels, by how late their rounds are."""
 
@@ -60,11 +62,11 @@ def members_of(bits: Integers, count: int) -> Integers:
     return np.flatnonzero(flags[:count])
 
 
-SPOTS = np.array([0, 1, 2, 3, 5, 8, 12, 18, 26])
+OFFSETS = np.array([0, 1, 2, 3, 5, 8, 12, 18, 26])
 """Rounds after a time at which further requests must fit next to the active ones."""
 
 
-class Horizon(NamedTuple):
+class LookaheadTables(NamedTuple):
     """Data of the look-ahead from one round about the rounds after it.
 
     Parameters
@@ -75,7 +77,7 @@ class Horizon(NamedTuple):
         Of all times, as in `Evaluation`; after the last one all prices are 0.
     gains
         Largest price that further requests can add, for each round from ``first`` on, each of
-        `SPOTS` and each amount of free memory there.
+        `OFFSETS` and each amount of free memory there.
     """
 
     first: int
@@ -85,16 +87,16 @@ class Horizon(NamedTuple):
 
 
 _NOTHING = np.zeros(1, dtype=np.int64)
-NO_LOOKAHEAD = Horizon(0, _NOTHING[:, None], _NOTHING, np.zeros((0, 1, 1), dtype=np.int64))
+NO_LOOKAHEAD = LookaheadTables(0, _NOTHING[:, None], _NOTHING, np.zeros((0, 1, 1), dtype=np.int64))
 """Look-ahead over no rounds: it finds no slack."""
 
 
-class CompletionTable(NamedTuple):
+class CostToGoTable(NamedTuple):
     """Least costs of the rest of a schedule above the bound, by the states that it carries.
 
     Parameters
     ----------
-    signs, ends
+    zobrist, ends
         For each request and completion round its part of a key, and the last time at which it has
         a price; it counts only until then.
     keys, costs
@@ -103,21 +105,31 @@ class CompletionTable(NamedTuple):
         The cost of all other sets.
     """
 
-    signs: Integers
+    zobrist: Integers
     ends: Integers
     keys: Integers
     costs: Integers
     cut: int
 
 
-NO_COMPLETIONS = CompletionTable(
+@compiled
+def place_of_key(key: np.uint64, table: CostToGoTable) -> int:
+    """Return the place of a key in the hash table, or the empty one where it belongs."""
+    last = np.uint64(len(table.keys) - 1)
+    place = np.int64((key ^ (key >> np.uint64(32))) & last)
+    while table.costs[place] >= 0 and table.keys[place] != key:
+        place = (place + 1) & np.int64(last)
+    return int(place)
+
+
+NO_COST_TO_GO = CostToGoTable(
     np.zeros((1, 1), dtype=np.uint64),
     _NOTHING[:, None],
     np.zeros(0, dtype=np.uint64),
     _NOTHING[:0],
     0,
 )
-"""No completion bounds."""
+"""No bounds on the cost to go."""
 
 
 class Round(NamedTuple):
@@ -127,7 +139,7 @@ class Round(NamedTuple):
     ----------
     now
         Start round k; a request that starts is active from time k + 1.
-    budget
+    gap
         The most that a schedule below the target costs above the bound.
     reduced_costs
         Reduced cost of a start of each request now.
@@ -135,18 +147,18 @@ class Round(NamedTuple):
         Least reduced cost of each request for a start after now.
     prices, largest
         Prices of states at time k + 1, and the largest price of a configuration then.
-    twins
+    predecessors
         As in `kvopt.bounds.configurations.forward_search.ForwardSearch`.
-    horizon, completions
+    horizon, cost_to_go
         Bounds on the costs of the rounds after it.
     """
 
     now: int
-    budget: int
+    gap: int
     reduced_costs: Integers
     later: Integers
     prices: Integers
     largest: int
-    twins: Integers
-    horizon: Horizon = NO_LOOKAHEAD
-    completions: CompletionTable = NO_COMPLETIONS
+    predecessors: Integers
+    horizon: LookaheadTables = NO_LOOKAHEAD
+    cost_to_go: CostToGoTable = NO_COST_TO_GO

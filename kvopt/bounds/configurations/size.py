@@ -8,35 +8,29 @@ from itertools import accumulate
 from kvopt.errors import TooLarge
 from kvopt.problem.instance import Instance
 
-_MOST_PRICES = 20_000_000
+_MAX_PRICES = 20_000_000
 """Limit of the prices of states at all times, as integers; 160 MB."""
-_MOST_CELLS = 60_000_000
+_MAX_CELLS = 60_000_000
 """Limit of the cells in the tables of one dynamic program, as floats; 480 MB."""
-_MOST_QUICK = 5_000_000
+_MAX_QUICK = 5_000_000
 """The same if many programs are solved many times, some 10 ms each."""
-_MOST_CHECKED = 3_000_000
+_MAX_CHECKED = 3_000_000
 """Limit of the cells of a table of `kvopt verify`, well below its own limit."""
-_MOST_ROUNDS = 2_000_000
+_MAX_ROUNDS = 2_000_000
 """Limit of requests times rounds: `kvopt verify` allows 1.5 times as many; a search adds some."""
-_MOST_KEPT = 20_000_000
+_MAX_KEPT = 20_000_000
 """Limit of the floats that a dynamic program stores for its backward pass; some 0.05 s."""
-_MOST_LARGE_STARTS = 60_000_000
+_MAX_LARGE_STARTS = 60_000_000
 """Limit of requests times rounds where no start is removed: a byte each."""
-_MOST_LARGE_STATES = 70_000_000
+_MAX_LARGE_STATES = 70_000_000
 """Limit of states times rounds there: `kvopt verify` takes 8 steps for each."""
 
 
 def check_large(instance: Instance, last: int) -> None:
-    """Raise if prices at few knots, with all starts, take too much memory or time to check.
-
-    Raises
-    ------
-    TooLarge
-        With the number that is too large.
-    """
+    """Raise `TooLarge` if prices at few knots, with all starts, are too many to hold or check."""
     longest, peaks = longest_of_peaks(instance), Counter(request.peak for request in instance)
     states = sum(longest.values())
-    if states * last > _MOST_LARGE_STATES or last * len(instance) > _MOST_LARGE_STARTS:
+    if states * last > _MAX_LARGE_STATES or last * len(instance) > _MAX_LARGE_STARTS:
         raise TooLarge(f"{len(instance):,} requests and {last:,} rounds are too many to check")
     together = most_together(instance)
     kept = 0
@@ -46,7 +40,7 @@ def check_large(instance: Instance, last: int) -> None:
             free = instance.memory - peak + left
             members = min(together, free // left) if left else together
             kept += copies * (members * (free + 1) - left * (members * (members + 1) // 2))
-    if kept > _MOST_KEPT:
+    if kept > _MAX_KEPT:
         raise TooLarge(f"sets of requests in {states:,} states take too much memory")
 
 
@@ -65,54 +59,38 @@ def most_together(instance: Instance) -> int:
 
 
 def check_starts(instance: Instance, last: int) -> None:
-    """Raise if states, or starts, at the times up to the last one take too much memory.
-
-    Raises
-    ------
-    TooLarge
-        With the number that is too large.
-    """
+    """Raise `TooLarge` if states, or starts, at the times up to the last one are too many."""
     states = sum(longest_of_peaks(instance).values())
-    if states * last > _MOST_PRICES:
+    if states * last > _MAX_PRICES:
         raise TooLarge(
             f"requests can be in {states:,} states in each of {last:,} rounds, too many to price"
         )
-    if last * (len(instance) + 9) > _MOST_ROUNDS:
+    if last * (len(instance) + 9) > _MAX_ROUNDS:
         raise TooLarge(f"{len(instance):,} requests can start in too many of {last:,} rounds")
 
 
 def check_size(instance: Instance, last: int) -> None:
-    """Raise if these, or tables of sets of requests in such states, take too much memory.
-
-    Raises
-    ------
-    TooLarge
-        With the number that is too large.
-    """
-    check_starts(instance, last)
-    least = min((request.prompt + 1 for request in instance), default=1)
-    added = _most_added(instance)
-    members = min(added, instance.memory // least)
-    checked = (members + 1) * (instance.memory + 1)
-    if _cells(instance) > _MOST_CELLS or checked > _MOST_CHECKED:
-        raise TooLarge(f"sets of requests in {added:,} states take too much memory")
+    """Raise `TooLarge` if these, or sets of requests in such states, take too much memory."""
+    _refuse_cells(instance, last, _MAX_CELLS)
 
 
 def is_quick(instance: Instance, last: int) -> bool:
     """Whether prices of states fit, and can be evaluated many times quickly."""
     try:
-        check_size(instance, last)
+        _refuse_cells(instance, last, _MAX_QUICK)
     except TooLarge:
         return False
-    return _cells(instance) <= _MOST_QUICK
+    return True
 
 
-def _most_added(instance: Instance) -> int:
-    """Return how many requests a dynamic program adds at most, in all states of one time."""
+def _refuse_cells(instance: Instance, last: int, limit: int) -> None:
+    """Raise `TooLarge` if the tables of one dynamic program have too many cells."""
+    check_starts(instance, last)
     counts = Counter((r.peak, left) for r in instance for left in range(r.output))
-    return sum(min(many, instance.memory // peak) for (peak, _), many in counts.items())
-
-
-def _cells(instance: Instance) -> int:
-    """Return the cells of all tables of one dynamic program."""
-    return _most_added(instance) * (most_together(instance) + 1) * (instance.memory + 1)
+    # A dynamic program adds so many requests at most, in all states of one time.
+    added = sum(min(many, instance.memory // peak) for (peak, _), many in counts.items())
+    smallest = min((request.prompt + 1 for request in instance), default=1)
+    checked = (min(added, instance.memory // smallest) + 1) * (instance.memory + 1)
+    cells = added * (most_together(instance) + 1) * (instance.memory + 1)
+    if cells > limit or checked > _MAX_CHECKED:
+        raise TooLarge(f"sets of requests in {added:,} states take too much memory")

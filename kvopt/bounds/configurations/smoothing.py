@@ -44,13 +44,13 @@ def _steps_of(
 
 
 @steering
-def _members_before(states: States, state: int, most: int) -> int:
+def _members_before(states: States, state: int, limit: int) -> int:
     """Return the number of members, up to a limit, with which a state still fits.
 
     Negative if it does not fit alone.
     """
-    free, left = states.memory - states.holds[state], states.lefts[state]
-    return min(most, free // left - 1) if left > 0 else most
+    free, left = states.memory - states.holds[state], states.remaining[state]
+    return min(limit, free // left - 1) if left > 0 else limit
 
 
 @steering
@@ -64,14 +64,14 @@ def largest_sums(states: States, prices: Any, steps: Integers, best: Any) -> int
     best[:, :] = _OUT_OF_REACH
     best[0, 0] = 0
     # Each member holds at least this much, so more members hold a multiple of it.
-    reached, least = 0, states.holds[steps].min() if len(steps) else 0
+    reached, smallest = 0, states.holds[steps].min() if len(steps) else 0
     for state in steps:
-        price, hold, left = prices[state], states.holds[state], states.lefts[state]
+        price, hold, left = prices[state], states.holds[state], states.remaining[state]
         if price <= 0:
             continue
         top = _members_before(states, state, min(reached, best.shape[0] - 2))
         for c in range(top, -1, -1):  # descending, so that this copy is added at most once
-            for held in range(c * least, memory - hold - (c + 1) * left + 1):
+            for held in range(c * smallest, memory - hold - (c + 1) * left + 1):
                 best[c + 1, held + hold] = max(best[c + 1, held + hold], best[c, held] + price)
         if top == reached:
             reached += 1
@@ -148,18 +148,18 @@ def _smooth_sums(
     """
     largest, tilt, shift = scale
     table, kept, tops, weights = tables
-    most, memory = table.shape[0] - 1, states.memory
+    members, memory = table.shape[0] - 1, states.memory
     table[:, :] = 0.0
     table[0, 0] = np.exp(shift)
-    reached, place, least = 0, 0, states.holds[steps].min() if len(steps) else 0
+    reached, place, smallest = 0, 0, states.holds[steps].min() if len(steps) else 0
     for step in range(len(steps)):
         state = steps[step]
-        hold, left = states.holds[state], states.lefts[state]
+        hold, left = states.holds[state], states.remaining[state]
         weight = np.exp((prices[state] - tilt * hold) / tau)
-        top = _members_before(states, state, min(reached, most - 1))
+        top = _members_before(states, state, min(reached, members - 1))
         tops[step], weights[step] = top, weight
         for c in range(top, -1, -1):
-            begin, end = c * least, memory - hold - (c + 1) * left + 1
+            begin, end = c * smallest, memory - hold - (c + 1) * left + 1
             for held in range(begin, end):
                 kept[place + held - begin] = table[c, held]
                 table[c + 1, held + hold] += weight * table[c, held]
@@ -177,11 +177,11 @@ def _smooth_sums(
         table[:, held] = np.exp((tilt * held - largest) / tau - shift) / total
     for step in range(len(steps) - 1, -1, -1):
         state = steps[step]
-        hold, left = states.holds[state], states.lefts[state]
+        hold, left = states.holds[state], states.remaining[state]
         top, weight = tops[step], weights[step]
         share = 0.0
         for c in range(top + 1):
-            begin, end = c * least, memory - hold - (c + 1) * left + 1
+            begin, end = c * smallest, memory - hold - (c + 1) * left + 1
             place -= max(0, end - begin)
             for held in range(begin, end):
                 gained = weight * table[c + 1, held + hold]
@@ -222,12 +222,12 @@ def fill_smoothed(
     for row in rows:
         longest = max(longest, copies[row].sum())
     for state in range(len(states.holds)):  # stored entries of the steps of one knot
-        free, left = states.memory - states.holds[state], states.lefts[state]
-        members = _members_before(states, state, states.most - 1) + 1
+        free, left = states.memory - states.holds[state], states.remaining[state]
+        members = _members_before(states, state, states.together - 1) + 1
         entries = members * (free + 1) - left * (members * (members + 1) // 2)
         room += copies[:, state].max() * entries
     steps = np.empty(longest, dtype=np.int64)
-    best = np.empty((states.most + 1, states.memory + 1))
+    best = np.empty((states.together + 1, states.memory + 1))
     tables = _Tables(np.empty_like(best), np.empty(room), np.empty_like(steps), np.empty(longest))
     for row in rows:
         tau = taus[row]
@@ -269,57 +269,57 @@ def requests_part(
     """
     weights[:, :] = 0.0
     last, completions = starts.shape[1] - 1, grid.completions
-    hard, smooth = 0.0, 0.0
+    exact, smooth = 0.0, 0.0
     for i in range(len(states.outputs)):
         output, arrival = states.outputs[i], states.arrivals[i]
         state = states.firsts[i] + output - 1
         late = max(last, arrival) + output - arrival if starts[i, last] else np.inf
-        least, begin = late, np.searchsorted(completions, arrival + output)
+        lowest, begin = late, np.searchsorted(completions, arrival + output)
         end = np.searchsorted(completions, last + output)
         for row in range(begin, end):
             if starts[i, completions[row] - output]:
-                least = min(least, completions[row] - arrival + sums[row, state])
-        total = np.exp((least - late) / tau)
+                lowest = min(lowest, completions[row] - arrival + sums[row, state])
+        total = np.exp((lowest - late) / tau)
         for row in range(begin, end):
             if starts[i, completions[row] - output]:
-                cost = completions[row] - arrival + sums[row, state] - least
+                cost = completions[row] - arrival + sums[row, state] - lowest
                 if cost < 30.0 * tau:
                     total += np.exp(-cost / tau)
         for row in range(begin, end):
             if starts[i, completions[row] - output]:
-                cost = completions[row] - arrival + sums[row, state] - least
+                cost = completions[row] - arrival + sums[row, state] - lowest
                 if cost < 30.0 * tau:
                     weights[row, state] += np.exp(-cost / tau) / total
-        hard += least
-        smooth += least - tau * np.log(total)
-    return hard, smooth
+        exact += lowest
+        smooth += lowest - tau * np.log(total)
+    return exact, smooth
 
 
 @steering
-def sums_along_lives(states: States, grid: Grid, prices: Floats, sums: Floats) -> None:
+def fill_path_costs(states: States, grid: Grid, prices: Floats, sums: Floats) -> None:
     """Fill ``sums[row, state]`` with the prices of a run that completes then, from a state on."""
     for row in range(len(grid.completions)):
-        for state in range(len(states.lefts)):
-            time, price = grid.completions[row] - states.lefts[state], 0.0
+        for state in range(len(states.remaining)):
+            time, price = grid.completions[row] - states.remaining[state], 0.0
             if 0 < time < len(grid.knots):
                 knot, share = grid.knots[time], grid.shares[time]
                 price = (1.0 - share) * prices[knot, state] + share * prices[knot + 1, state]
-            if states.lefts[state]:
+            if states.remaining[state]:
                 price += sums[row, state - 1]
             sums[row, state] = price
 
 
 @steering
-def shares_of_lives(states: States, grid: Grid, weights: Floats, gradient: Floats) -> None:
+def add_path_shares(states: States, grid: Grid, weights: Floats, gradient: Floats) -> None:
     """Add to each knot the weight of the runs that pass its states: the transpose of the sums."""
     for row in range(len(grid.completions)):
-        for state in range(len(states.lefts) - 1, -1, -1):
+        for state in range(len(states.remaining) - 1, -1, -1):
             weight = weights[row, state]
             if weight == 0.0:
                 continue
-            if states.lefts[state]:
+            if states.remaining[state]:
                 weights[row, state - 1] += weight
-            time = grid.completions[row] - states.lefts[state]
+            time = grid.completions[row] - states.remaining[state]
             if 0 < time < len(grid.knots):
                 knot, share = grid.knots[time], grid.shares[time]
                 gradient[knot, state] += (1.0 - share) * weight

@@ -8,7 +8,7 @@ completion a request passes neighbouring numbers, in descending order.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import accumulate, pairwise
+from itertools import accumulate
 from typing import NamedTuple
 
 import numpy as np
@@ -30,11 +30,11 @@ class States(NamedTuple):
         Columns of requests.
     firsts
         For each request the number of the state (peak, 0); its other states follow.
-    holds, lefts
+    holds, remaining
         h and r of each state.
     order
         States by r, descending: the order in which the dynamic program adds them.
-    most
+    together
         Requests that can be active together on one worker.
     workers
         Number of workers, each with a configuration of its own at each time.
@@ -46,9 +46,9 @@ class States(NamedTuple):
     peaks: Integers
     firsts: Integers
     holds: Integers
-    lefts: Integers
+    remaining: Integers
     order: Integers
-    most: int
+    together: int
     workers: int = 1
 
     @classmethod
@@ -57,8 +57,8 @@ class States(NamedTuple):
         longest = longest_of_peaks(instance)
         numbers = list(accumulate(longest.values(), initial=0))
         first = dict(zip(longest, numbers, strict=False))
-        lefts = np.concatenate([np.arange(count) for count in longest.values()])
-        holds = np.repeat(list(longest), list(longest.values())) - lefts
+        remaining = np.concatenate([np.arange(count) for count in longest.values()])
+        holds = np.repeat(list(longest), list(longest.values())) - remaining
         peaks = np.array([request.peak for request in instance])
         return cls(
             memory=instance.memory,
@@ -67,9 +67,9 @@ class States(NamedTuple):
             peaks=peaks,
             firsts=np.array([first[peak] for peak in peaks.tolist()]),
             holds=holds,
-            lefts=lefts,
-            order=np.argsort(-lefts, kind="stable"),
-            most=most_together(instance),
+            remaining=remaining,
+            order=np.argsort(-remaining, kind="stable"),
+            together=most_together(instance),
             workers=instance.used_workers,
         )
 
@@ -115,27 +115,23 @@ class Knots:
         befores = np.append(0, self.times[:-1])
         afters = np.append(self.times[1:], self.last + 1)
         parts = [counts[b + 1 : a].max(axis=0) for b, a in zip(befores, afters, strict=True)]
-        return np.asarray(np.minimum(parts, states.memory // (states.holds + states.lefts)))
+        return np.asarray(np.minimum(parts, states.memory // (states.holds + states.remaining)))
 
     def copies_by_arrival(self, states: States) -> Integers:
         """Return the copies of each state if all starts remain, without a table of all times."""
         afters = np.append(self.times[1:], self.last + 1)
         counts = np.zeros((len(self), len(states.holds)), dtype=np.int64)
-        for state, left in enumerate(states.lefts.tolist()):
+        for state, left in enumerate(states.remaining.tolist()):
             begins = state - left == states.firsts
             begins &= states.outputs > left
             soonest = np.sort(states.arrivals[begins] + states.outputs[begins] - left)
             counts[:, state] = np.searchsorted(soonest, afters - 1, side="right")
-        return np.asarray(np.minimum(counts, states.memory // (states.holds + states.lefts)))
+        return np.asarray(np.minimum(counts, states.memory // (states.holds + states.remaining)))
 
     def weights(self) -> Floats:
         """Return the sum of each knot's weights over all times."""
-        gaps = [(a, b) for a, b in pairwise(self.times.tolist())]
-        weights = np.ones(len(self))
-        for k, (a, b) in enumerate(gaps):
-            weights[k] += (b - a - 1) / 2
-            weights[k + 1] += (b - a - 1) / 2
-        return weights
+        between = np.diff(self.times) - 1
+        return np.asarray(1 + (np.append(between, 0) + np.append(0, between)) / 2)
 
     def between(self) -> tuple[Integers, Floats]:
         """Return for each time 0 .. last the knot before it and its share of the way to the next.

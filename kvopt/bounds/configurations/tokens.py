@@ -23,7 +23,7 @@ _LARGEST_SUM = 2**58
 
 
 class PricedTokens:
-    """The states of an instance, under prices of tokens.
+    """The states of an instance, under prices of tokens; `TooLarge` if memory or 64 bits lack.
 
     Parameters
     ----------
@@ -33,11 +33,6 @@ class PricedTokens:
         Prices of a token at the times 1, 2, ....
     last
         The makespan of a good schedule; later prices count as 0.
-
-    Raises
-    ------
-    TooLarge
-        If states and times take too much memory, or numbers are too large.
     """
 
     def __init__(self, instance: Instance, prices: PriceProof, last: int) -> None:
@@ -47,9 +42,9 @@ class PricedTokens:
         longest, latest = max(r.output for r in instance), max(r.arrival for r in instance)
         dearest = instance.memory * max(numerators, default=0)
         # In whole rounds: the costs of all requests together, and of memory at all times.
-        most = Fraction((len(instance) * longest + last) * dearest, prices.denominator)
-        most += len(instance) * (last + latest + 2 * longest)
-        denominator = min(prices.denominator, int(_LARGEST_SUM / most))
+        largest = Fraction((len(instance) * longest + last) * dearest, prices.denominator)
+        largest += len(instance) * (last + latest + 2 * longest)
+        denominator = min(prices.denominator, int(_LARGEST_SUM / largest))
         if denominator < 1:
             raise TooLarge("prices of tokens, times the tokens, leave the range of integers")
         scaled = (price * denominator // prices.denominator for price in numerators)
@@ -68,13 +63,7 @@ class PricedTokens:
         )
 
     def proof(
-        self,
-        target: int,
-        *,
-        searched: bool = False,
-        kept: tuple[int, ...] = (),
-        cuts: tuple[int, ...] = (),
+        self, target: int, kept: tuple[int, ...] = (), cuts: tuple[int, ...] = ()
     ) -> SearchProof:
         """Return the proof that a search below the target has ended."""
-        assert searched, "without a search prices alone are the proof"
         return SearchProof(self.prices, target, kept, cuts)

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kvopt.bounds.seconds_evaluation import shares
+from kvopt.bounds.seconds_evaluation import request_times
 from kvopt.bounds.slo_prices import Span
 from kvopt.heuristics.attaining.rounds import Attaining
 from kvopt.kernels.budget import Budget
@@ -29,8 +29,7 @@ from kvopt.problem.clocks import arrivals_ns
 from kvopt.problem.instance import Instance
 
 _RUNS_IN_TIME = 0.4
-"""Share of the time:
-moves between workers of a fleet in seconds, after each worker has searched by itself."""
+"""Share of the time for moves between workers, after each worker has searched by itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,14 +129,14 @@ class Table(NamedTuple):
     ) -> Table | None:
         """Return the requests of an instance, None if there are none, or times are too large."""
         arrivals = arrivals_ns(instance)
-        part = shares(instance, model, model.lines, object)
+        part = request_times(instance, model, model.lines, object)
         if not arrivals or not fits(max(arrivals) + sum(part.alone)):
             return None
         limits = np.full((3, len(arrivals)), -1, dtype=np.int64)
         for i, span in spans.items():
             ends = arrivals[i] + span.early, arrivals[i] + span.end, span.rest
             limits[:, i] = [int(min(end, LARGEST_SUM)) for end in ends]
-        takes = shares(instance, model, model.lines, float).takes
+        takes = request_times(instance, model, model.lines, float).takes
         _, prompts, outputs = columns_of(instance)
         begins = np.array(arrivals, dtype=np.int64)
         early, due, rest = limits

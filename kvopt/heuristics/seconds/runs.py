@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from heapq import heapreplace
 from random import Random
 
-from kvopt.bounds.seconds_evaluation import shares
+from kvopt.bounds.seconds_evaluation import request_times
 from kvopt.errors import Stopped
 from kvopt.incumbent.incumbent import Search
 from kvopt.kernels.budget import Budget
@@ -73,7 +73,7 @@ def orders_of(instance: Instance, clock: Clock) -> list[Order]:
     """Return orders to try: by share of the machine, volume, output and arrival."""
     model, requests = clock.batch_time, instance.requests
     keys: dict[str, Sequence[int]] = {
-        "least share": shares(instance, model, model.lines, object).takes.tolist(),
+        "least share": request_times(instance, model, model.lines, object).takes.tolist(),
         "least volume": [request.volume for request in requests],
         "least output": [request.output for request in requests],
         "first come": clock.arrivals(instance),

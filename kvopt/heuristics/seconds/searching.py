@@ -13,7 +13,7 @@ from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
 
-from kvopt.bounds.seconds_evaluation import Shares, shares
+from kvopt.bounds.seconds_evaluation import RequestTimes, request_times
 from kvopt.heuristics.layers import BeamPlan, next_effort
 from kvopt.heuristics.seconds.beams import (
     bytes_of_node,
@@ -97,7 +97,8 @@ def _beams_of(
 ) -> _Beams | None:
     """Return a search over an instance, None if it is too large for the loops."""
     arrivals, count = arrivals_ns(instance), len(instance)
-    part = shares(instance, clock.batch_time, [clock.batch_time.lines[i] for i in lines], float)
+    chosen = [clock.batch_time.lines[line] for line in lines]
+    part = request_times(instance, clock.batch_time, chosen, float)
     late = max(arrivals, default=0) + float(part.alone.sum())
     if count < 2 or instance.total_output > _MOST_ROUNDS:
         return None
@@ -114,7 +115,7 @@ class _Beams:
         instance: Instance,
         clock: Seconds,
         lines: Sequence[int],
-        part: Shares,
+        part: RequestTimes,
         threads: int,
         seed: int,
         room: int,

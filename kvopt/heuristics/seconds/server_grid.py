@@ -18,8 +18,7 @@ from kvopt.problem.batch_time import BatchTime
 from kvopt.problem.instance import Instance
 
 SERVERS_ON_SAMPLE = 0.3
-"""Share of the time:
-coarse settings of servers on a sample, or in loops; finer ones on all requests have the rest."""
+"""Share of the time for coarse settings on a sample, or in loops; finer ones have the rest."""
 Latency = Callable[[ServerSetting], float]
 """Total latency of a server with some settings, infinite without a schedule within the scope."""
 Kind = Callable[[ServerSetting], bool]

@@ -8,7 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from kvopt.bounds.seconds_evaluation import shares
+from kvopt.bounds.seconds_evaluation import request_times
 from kvopt.heuristics.attaining.loops import timed_of
 from kvopt.heuristics.seconds.server_loops import (
     LATENCY,
@@ -139,7 +139,9 @@ class OneServer:
         if not (0 < instance.total_output <= _MOST_ROUNDS and tokens <= _MOST_TOKENS):
             return None
         late = (
-            max(arrivals) - min(arrivals) + sum(shares(instance, model, model.lines, object).alone)
+            max(arrivals)
+            - min(arrivals)
+            + sum(request_times(instance, model, model.lines, object).alone)
         )
         weight = sum(request.weight for request in instance)
         if not fits(late * weight):

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from kvopt.bounds.fluid import machine_prices
-from kvopt.bounds.seconds_evaluation import Shares
+from kvopt.bounds.seconds_evaluation import RequestTimes
 from kvopt.heuristics.attaining.loops import timed_of
 from kvopt.heuristics.seconds.dispatch import Ranked, Server, Times, find_cheapest
 from kvopt.problem.arrays import Floats, columns_of
@@ -23,7 +23,7 @@ def server_of(
     model: BatchTime,
     lines: Sequence[int],
     arrivals: Sequence[int],
-    part: Shares,
+    part: RequestTimes,
     slower: float,
 ) -> Server:
     """Return a server, with the prices of the fluid on a machine so many times as slow.

@@ -117,11 +117,8 @@ def csv(
     where: Where = (),
 ) -> Trace:
     """Read a CSV file in seconds, in rounds or without times, by its header."""
-    named = {"prompt": prompt_column, "output": output_column, "time": time_column}
-    if e2e_column is not None:
-        named["e2e"] = e2e_column
     rows, ahead = tee(csv_rows(path))  # standard input can be read once only
-    columns, words = recognised(ahead, named)
+    columns, words = recognised(ahead, prompt_column, output_column, time_column, e2e_column)
     clock: Clock = "none" if columns.time is None else "seconds" if columns.unit else "rounds"
     shares = columns.session is not None or columns.system is not None
     block_tokens = checked_integer(block_tokens, "block-tokens", 1)

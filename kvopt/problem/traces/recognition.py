@@ -66,7 +66,11 @@ def format_of(line: Mapping[str, object]) -> str | None:
 
 
 def recognised(
-    rows: Iterator[tuple[int, list[str]]], named: Mapping[str, str | None]
+    rows: Iterator[tuple[int, list[str]]],
+    prompt: str | None,
+    output: str | None,
+    time: str | None,
+    e2e: str | None,
 ) -> tuple[Columns, str]:
     """Return the columns of a CSV file, and their use in words.
 
@@ -74,9 +78,10 @@ def recognised(
     ----------
     rows
         Rows of the file; its header and its first time are read.
-    named
-        Names given by the user for ``prompt``, ``output`` and ``time``; others are recognised.
-        One for ``e2e`` is a column of times from arrival to the last token.
+    prompt, output, time
+        Names given by the user; others are recognised.
+    e2e
+        Name of a column of times from arrival to the last token, None without one.
 
     Raises
     ------
@@ -84,19 +89,16 @@ def recognised(
         If a column is not found, or several could be meant.
     """
     header = header_of(rows)
-    named, e2e = {**named}, named.get("e2e")
-    named.pop("e2e", None)
-    chosen = {
-        role: _column_of(header, role) if name is None else name for role, name in named.items()
-    }
-    missing = [role for role in ("prompt", "output") if chosen[role] is None]
-    if missing:
-        raise InvalidInput(_unknown(header, missing))
-    if any(name is None for name in named.values()):
+    has_unnamed = None in (prompt, output, time)
+    prompt, output, time = (
+        _column_of(header, role) if name is None else name
+        for role, name in (("prompt", prompt), ("output", output), ("time", time))
+    )
+    if prompt is None or output is None:
+        names = {"prompt": prompt, "output": output}
+        raise InvalidInput(_unknown(header, [role for role in names if names[role] is None]))
+    if has_unnamed:
         _refuse_sums(header)
-    prompt, output, time = chosen["prompt"], chosen["output"], chosen["time"]
-    assert prompt is not None
-    assert output is not None
     cells = (cells for _, cells in rows)
     unit, word = (NANOSECONDS, "") if time is None else _unit(cells, header, time)
     arrivals = "no arrivals (all at once)" if time is None else f"arrivals in {time} ({word})"

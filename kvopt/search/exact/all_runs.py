@@ -338,7 +338,7 @@ def best_in_time(
     Parameters
     ----------
     instance, model
-        As of `kvopt.bounds.slo.slo_ceiling`.
+        As of `kvopt.bounds.slo_ceiling.slo_ceiling`.
     spans
         When the tokens of the requests that can attain are due.
     attained, ceiling

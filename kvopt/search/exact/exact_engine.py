@@ -15,12 +15,11 @@ import math
 import threading
 from contextlib import suppress
 
-from kvopt.bounds.configurations.bound import rising_bounds
 from kvopt.bounds.configurations.forward_search import MOST_REQUESTS
 from kvopt.bounds.configurations.size import is_quick
 from kvopt.bounds.configurations.tokens import PricedTokens
-from kvopt.bounds.lagrangian import offer_lagrangian_bound
-from kvopt.bounds.lp import QUICK_COLUMNS, offer_lp_bound
+from kvopt.bounds.lagrangian import lagrangian_bounds
+from kvopt.bounds.lp import QUICK_COLUMNS, lp_bound
 from kvopt.errors import Stopped, TooLarge
 from kvopt.heuristics import improve
 from kvopt.heuristics.list_schedules import offer_list_schedules
@@ -39,15 +38,14 @@ from kvopt.search.exact.forward import (
     Forward,
     label_limit,
 )
+from kvopt.search.stages import states_priced
 
 _CLIMB_BEFORE_SEARCH = 0.5
-"""Share of the time:
-ascent of prices of states; searches with their remaining starts have the rest."""
+"""Share of the time for prices of states; searches with their starts have the rest."""
 _LOCAL_SEARCH_BESIDE = 0.2
 """Share of the time: local search in a thread parallel to forward searches."""
 _CLIMB_OF_TOKENS = 0.3
-"""Share of the time:
-ascent of prices of tokens before a search, if none are known and the LP is too large."""
+"""Share of the time for prices of tokens before a search, if the LP is too large."""
 _GROWTH = 3
 """Factor of beam width and label limit from one stage to the next."""
 _MIN_LOCAL_SEARCH = 20.0
@@ -118,14 +116,13 @@ def _bound_and_search(search: Search, many: bool) -> None:
     width, labels, forward, optimum = FIRST_WIDTH, _FIRST_LABELS, None, None
     patience = _CLIMB_BEFORE_SEARCH if count <= MOST_REQUESTS else 1.0
     began, searching = wall_time(), 0.0
-    presolve = search.limits.presolve
-    bounds = rising_bounds(search, search.budget, rule_out=presolve, patience=patience)
+    fixes = search.limits.presolve
     try:
-        for rising, evaluation in bounds:
+        for ascent in states_priced(search, search.budget, fixes=fixes, patience=patience):
             if count > MOST_REQUESTS:
                 continue
             # Schedules first: better ones make the exhaustive search shorter.
-            forward = Forward(search, rising, evaluation)
+            forward = Forward(search, ascent, ascent.evaluation)
             forward.search_with_beam(width, _HORIZON if many else 0)
             width = min(_GROWTH * width, WIDTH)
             # Half of the time at most: a better bound makes the next search shorter.
@@ -170,7 +167,11 @@ def _prices(search: Search, budget: Budget) -> PriceProof | None:
     """Return the prices that prove the bound; if it has another proof, find some."""
     if (prices := prices_of(search.proof)) is not None:
         return prices
-    with suppress(TooLarge):
-        return offer_lp_bound(search, QUICK_COLUMNS)
-    offer_lagrangian_bound(search, budget)
+    with suppress(TooLarge), search.timing("solve"):
+        solved = lp_bound(search, search.budget, QUICK_COLUMNS)
+        if solved is not None:
+            search.offer_bound(solved[0])
+        return prices_of(solved[0].proof) if solved is not None and solved[1] else None
+    for bound in lagrangian_bounds(search.problem, budget, search.limits):
+        search.offer_bound(bound)
     return prices_of(search.proof)

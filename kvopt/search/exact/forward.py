@@ -5,22 +5,22 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
-from kvopt.bounds.configurations.completion import Completions
+from kvopt.bounds.configurations.cost_to_go import CostToGo
+from kvopt.bounds.configurations.dual_ascent import DualAscent
 from kvopt.bounds.configurations.evaluation import Evaluation
 from kvopt.bounds.configurations.expand import TooWide
-from kvopt.bounds.configurations.forward_search import FULL_LAYERS, ForwardSearch, twins_of
-from kvopt.bounds.configurations.lookahead import Lookahead
-from kvopt.bounds.configurations.states import States
+from kvopt.bounds.configurations.forward_search import FULL_LAYERS, ForwardSearch, predecessors_of
+from kvopt.bounds.configurations.lookahead_tables import Lookahead
+from kvopt.bounds.configurations.tokens import PricedTokens
 from kvopt.errors import Stopped
 from kvopt.incumbent.incumbent import Search
-from kvopt.incumbent.proofs import ConfigurationProof, SearchProof
 from kvopt.kernels.budget import Budget
 from kvopt.kernels.clock import wall_time
 
 _COMPLETIONS = 0.6
-"""Share of the time: completion bounds before the last searches."""
+"""Share of the time: cost-to-go bounds before the last searches."""
 NAME = "exact"
 """Name of the engine in `bounded_by` of its bounds."""
 
@@ -32,7 +32,7 @@ _MARGIN, _INSTANT = 0.8, 1e-3
 """Share of the remaining time for a search for a better bound, and its least seconds."""
 
 _FIRST_SETS, _MORE_SETS, _WORTH_IT = 10_000, 9, 1.5
-"""Sets of a time in the first completion bounds, and the factor of the next ones."""
+"""Sets of a time in the first cost-to-go bounds, and the factor of the next ones."""
 
 FIRST_WIDTH, WIDER_WIDTH, _WIDER = 100, 3000, 3
 """Beam widths in labels while prices are rough, and before the last exhaustive search; the factor
@@ -42,18 +42,18 @@ _WIDE_HORIZONS, _EXCLUSION_HORIZON = (5, 3, 8), 20
 WIDTH, WIDEST_WIDTH = 1000, 40_000
 """Largest beam widths in labels while the bound rises, and when it rises no more."""
 _MAX_SETS = 1_000_000
-"""Limit of the sets of states of a time with completion bounds, which drop labels."""
+"""Limit of the sets of states of a time with cost-to-go bounds, which drop labels."""
 RISING_LABELS = 30_000
 """Most labels in a round of a search for a better bound while prices rise."""
 _PLAIN = 1 / 20
-"""Share of the labels of a proof that a search may keep before completion bounds are tried."""
+"""Share of the labels of a proof that a search may keep before cost-to-go bounds are tried."""
 _UNAIDED = 0.15
-"""Share of the labels of a proof with completion bounds that proves no optimum: a checker has no
+"""Share of the labels of a proof with cost-to-go bounds that proves no optimum: a checker has no
 look-ahead and may keep ten times as many."""
 _CHECKABLE_SETS = 4_000_000
 """Sets of all times that `kvopt verify` finds in some minutes, with 2 GB."""
 _COMPLETION_WINDOW = 1 / 4
-"""Window of sets with completion bounds, as a share of the budget."""
+"""Window of sets with cost-to-go bounds, as a share of the budget."""
 _FIRST_RISE, _MORE_WORK = 1 / 64, 4.0
 """Share of the gap that the first search for a better bound tries; factor of its labels from one
 search to the next."""
@@ -68,17 +68,6 @@ def label_limit(search: Search) -> int:
     of_earlier_rounds = 4 + 8 * math.ceil(count / 64)  # the parent, and a bit for each request
     label = _BYTES + _BYTES_A_REQUEST * count + FULL_LAYERS * of_earlier_rounds
     return min(search.limits.params.exact_most_labels, search.budget.memory_left // label)
-
-
-class Priced(Protocol):
-    """States of requests, with prices that prove a search below a target."""
-
-    states: States
-
-    def proof(
-        self, target: int, *, searched: bool, kept: tuple[int, ...], cuts: tuple[int, ...]
-    ) -> ConfigurationProof | SearchProof:
-        """Return the proof that no schedule is below a target."""
 
 
 class _Effort(NamedTuple):
@@ -106,15 +95,19 @@ class Forward:
     """
 
     def __init__(
-        self, search: Search, priced: Priced, evaluation: Evaluation, limit: Budget | None = None
+        self,
+        search: Search,
+        priced: DualAscent | PricedTokens,
+        evaluation: Evaluation,
+        limit: Budget | None = None,
     ) -> None:
         assert search.schedule is not None
         self._search, self._priced, self._evaluation = search, priced, evaluation
         self._limit = limit or search.budget
-        self._twins = twins_of(search.instance)
+        self._predecessors = predecessors_of(search.instance)
         self._budget = (search.schedule.objective - 1) * evaluation.denominator - evaluation.total
         self._lookaheads: dict[int, Lookahead | None] = {}
-        self._completions: Completions | None = None
+        self._completions: CostToGo | None = None
         self._last = self._before = _NOTHING
 
     # ---- exhaustive -------------------------------------------------------------------
@@ -122,7 +115,7 @@ class Forward:
     def excludes_all(self, max_labels: int, limit: Budget, *, many: bool) -> bool:
         """Search for all better schedules if it should end in time; return whether it ended.
 
-        With many requests completion bounds come first, and targets that rise.
+        With many requests cost-to-go bounds come first, and targets that rise.
         """
         before, self._limit = self._limit, limit
         try:
@@ -192,7 +185,7 @@ class Forward:
     def finishes(self, width: int) -> bool:
         """Finish when prices do not rise any more; return whether the gap is closed.
 
-        First without completion bounds, then with them.
+        First without cost-to-go bounds, then with them.
         """
         if self.raises(label_limit(self._search)):
             return True
@@ -201,16 +194,16 @@ class Forward:
         return self.raises(label_limit(self._search), look_ahead=True)
 
     def complete(self, limit: Budget) -> None:
-        """Compute completion bounds of more and more sets in that time, and offer their value.
+        """Compute cost-to-go bounds of more and more sets in that time, and offer their value.
 
         For a checkable result their number is limited to some minutes of `kvopt verify`.
         """
         states, evaluation, max_sets = self._priced.states, self._evaluation, _MAX_SETS
-        if not Completions.fits(states):
+        if not CostToGo.fits(states):
             return
         if self._search.checkable:
             max_sets = min(max_sets, _CHECKABLE_SETS // len(evaluation.prices))
-        completions = self._completions = Completions(states, evaluation, self._budget)
+        completions = self._completions = CostToGo(states, evaluation, self._budget)
         window = max(1, int(_COMPLETION_WINDOW * self._budget))
         sets, before = min(_FIRST_SETS, max_sets), -1
         while True:
@@ -257,7 +250,7 @@ class Forward:
     def _offer(self, target: int, kept: Sequence[int], *, look_ahead: bool) -> None:
         """Offer a bound that a search proved, with the proof if a checker can repeat it.
 
-        The checker has no look-ahead.  Completion bounds drop about as many labels, so the
+        The checker has no look-ahead.  Cost-to-go bounds drop about as many labels, so the
         proof needs them.  If only checkable bounds count, no other one is claimed, since a claim
         might end the search.
         """
@@ -271,7 +264,7 @@ class Forward:
                 search.offer_claimed(target, NAME)
             return
         counts = tuple(kept[first:])  # the checker begins with the first arrival
-        proof = self._priced.proof(target, searched=True, kept=counts, cuts=cuts)
+        proof = self._priced.proof(target, counts, cuts)
         search.offer_checked(target, NAME, proof)
 
     # ---- beam -------------------------------------------------------------------------
@@ -303,7 +296,7 @@ class Forward:
     def _forward(self, target: int, horizon: int, *, complete: bool) -> ForwardSearch:
         return ForwardSearch(
             self._priced.states,
-            self._twins,
+            self._predecessors,
             self._evaluation,
             target,
             self._lookahead(horizon),

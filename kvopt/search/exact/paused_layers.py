@@ -107,25 +107,10 @@ class Layer(NamedTuple):
     waits: Integers
 
 
-class Searched(NamedTuple):
-    """Result of an exhaustive search.
-
-    Parameters
-    ----------
-    schedule
-        The best one below the given value, None if there is none.
-    labels
-        Number of kept labels.
-    """
-
-    schedule: Schedule | None
-    labels: int
-
-
 def search_layers(
     instance: Instance, prices: PriceProof, upper: int, should_stop: Callable[[], bool]
-) -> Searched:
-    """Return the best schedule below a value.
+) -> Schedule | None:
+    """Return the best schedule below a value, None without one.
 
     Raises
     ------
@@ -152,12 +137,11 @@ def search_layers(
         kept = ~_behind(problem, labels, waited)
         layers.append(labels[kept])
         waits.append(waited[kept])
-    schedule = None
-    if best is not None:
-        times = _active_times(problem, best, waits, upper)
-        order = [i for group in groups for i in group.members]
-        schedule = Schedule.at_times(instance, [times[order.index(i)] for i in range(len(order))])
-    return Searched(schedule, sum(map(len, layers)))
+    if best is None:
+        return None
+    times = _active_times(problem, best, waits, upper)
+    order = [i for group in groups for i in group.members]
+    return Schedule.at_times(instance, [times[order.index(i)] for i in range(len(order))])
 
 
 def _following(

@@ -152,7 +152,7 @@ def _by_layers(
 ) -> tuple[int, list[int]] | None:
     """Return the result with pauses by `search_layers`."""
     instance = Instance(memory, [Request(*kind) for kind in requests])
-    best = search_layers(instance, token_prices((), 1), target, should_stop).schedule
+    best = search_layers(instance, token_prices((), 1), target, should_stop)
     if best is None:
         return None
     return best.objective, [pairs[-1][1] - 1 for pairs in best.segments]

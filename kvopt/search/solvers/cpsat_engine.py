@@ -6,9 +6,9 @@ import math
 from contextlib import suppress
 from typing import Any
 
-from kvopt.bounds.windows import start_windows
+from kvopt.bounds.start_windows import start_windows
 from kvopt.errors import Stopped
-from kvopt.formulations.cpsat import LARGEST_PAIRS, PairModel
+from kvopt.formulations.cpsat import PairModel, has_few_pairs
 from kvopt.formulations.windows import largest_latency
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.interrupts import run_in_thread
@@ -25,9 +25,8 @@ _SOON = 1.0
 
 def run(search: Search) -> None:
     """Work on a search with CP-SAT until it has a proof or must stop."""
-    count = len(search.instance)
-    if count * (count - 1) > LARGEST_PAIRS:
-        search.note(f"{_NAME}: {count} requests make too many pairs for its model")
+    if not has_few_pairs(search.instance):
+        search.note(f"{_NAME}: {len(search.instance)} requests make too many pairs for its model")
         return
     with suppress(Stopped):
         _work(search)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from kvopt.bounds.windows import start_windows
+from kvopt.bounds.start_windows import start_windows
 from kvopt.errors import TooLarge
 from kvopt.formulations.highs import interruptible, set_options
 from kvopt.formulations.time_indexed import nonzeros, time_indexed_arrays, to_highs

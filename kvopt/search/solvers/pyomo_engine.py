@@ -11,9 +11,8 @@ import json
 import math
 import subprocess
 import sys
-import threading
-from collections.abc import Callable
-from typing import IO, Any
+import tempfile
+from typing import Any
 
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.interrupts import run_in_thread
@@ -41,51 +40,41 @@ def run(search: Search, *, solver: str = DEFAULT_SOLVER) -> None:
         "time_limit": search.budget.left if math.isfinite(search.budget.left) else None,
     }
     label = f"Pyomo with {solver}"
-    with _worker() as child:  # leaving the block closes the pipes and waits
+    with (
+        tempfile.TemporaryFile("w+") as errors,
+        subprocess.Popen(
+            [sys.executable, "-m", "kvopt.search.solvers.pyomo_worker"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            text=True,
+            start_new_session=True,  # the parent handles Ctrl-C and ends the child
+        ) as child,  # leaving the block closes the pipes and waits
+    ):
         try:
             run_in_thread(search, lambda: _listen(child, task, search, label), cancel=child.kill)
         finally:
             child.kill()
-
-
-def _worker() -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, "-m", "kvopt.search.solvers.pyomo_worker"],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,  # the parent handles Ctrl-C and ends the child
-    )
+        errors.seek(0)
+        lines = [line.strip() for line in errors if line.strip()]
+        if child.wait() != 0 and not search.budget.over():
+            search.note(f"{label} failed: {lines[-1] if lines else child.returncode}")
 
 
 def _listen(child: subprocess.Popen[str], task: dict[str, Any], search: Search, label: str) -> None:
     assert child.stdin is not None
     assert child.stdout is not None
-    assert child.stderr is not None
-    errors: list[str] = []
-    reader = threading.Thread(target=_drain, args=(child.stderr, errors.append), daemon=True)
-    reader.start()
     try:
         child.stdin.write(json.dumps(task))
         child.stdin.close()
         for line in child.stdout:
-            _hear(json.loads(line), search, label)
+            _take(json.loads(line), search, label)
     except (BrokenPipeError, json.JSONDecodeError):
-        pass  # the child ended in the middle of a line: see below
-    failed = child.wait() != 0
-    reader.join()
-    if failed and not search.budget.over():
-        search.note(f"{label} failed: {errors[-1] if errors else child.returncode}")
+        pass  # the child ended in the middle of a line
+    child.wait()
 
 
-def _drain(stream: IO[str], keep: Callable[[str], None]) -> None:
-    for line in stream:
-        if line.strip():
-            keep(line.strip())
-
-
-def _hear(message: dict[str, Any], search: Search, label: str) -> None:
+def _take(message: dict[str, Any], search: Search, label: str) -> None:
     if "schedule" in message:
         search.offer(Schedule(search.instance, **message["schedule"]), label)
     if "bound" in message:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from kvopt.certificates.files import read_certificate
+from kvopt.certificates.certificate_files import read_certificate
 from kvopt.errors import InvalidInput
 from kvopt.files.reading import blamed_on
 from kvopt.show.plots.embedding import are_uneven, panels

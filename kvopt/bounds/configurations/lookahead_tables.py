@@ -1,0 +1,135 @@
+"""Look-ahead: slack that the next rounds cannot avoid, for any starts.
+
+The active requests of a label fix part of the configurations of the next rounds.  Requests that
+start later are young then: their states have small prices, and they have to fit next to the active
+ones.  So if the next rounds cannot be filled well, the label has slack to come.
+
+Every number here is at most the slack that follows (Claim 3.10 of docs/theory).  It
+guides the beam search, and lets the exhaustive one drop more labels.  Searches that `kvopt verify`
+repeats do not use it.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from kvopt.bounds.configurations.carried_sets import HOLD, LEFT, PRICE, fill_knapsack
+from kvopt.bounds.configurations.evaluation import Evaluation
+from kvopt.bounds.configurations.expand import slacks_of
+from kvopt.bounds.configurations.labels import NO_LOOKAHEAD, OFFSETS, LookaheadTables
+from kvopt.bounds.configurations.states import States
+from kvopt.kernels.compiled import compiled
+from kvopt.problem.arrays import Flags, Integers
+
+_NEVER = -(2**60)
+"""Value of unreachable entries: less than any sum of prices."""
+
+_MOST_WORK = 40_000_000_000
+"""Limit of the additions for all tables; about five seconds."""
+_MOST_NUMBERS = 30_000_000
+"""Limit of the integers in all tables together; 240 MB."""
+
+
+class Lookahead:
+    """Look-ahead, least slacks of the next rounds: a part of Claim 3.10 of docs/theory.
+
+    Parameters
+    ----------
+    states, evaluation
+        The requests and their prices.
+    gap
+        Starts with a larger reduced cost are ignored.
+    horizon
+        Rounds of the look-ahead, beyond the one whose slack is known.
+    """
+
+    def __init__(self, states: States, evaluation: Evaluation, gap: int, horizon: int) -> None:
+        self._states, last = states, len(evaluation.prices) - 1
+        self._prices = np.pad(evaluation.prices, ((0, horizon + 1), (0, 0)))
+        self._largest = np.pad(evaluation.largest, (0, horizon + 1))
+        self._gains = np.zeros((last, horizon, len(OFFSETS), states.memory + 1), dtype=np.int64)
+        _fill_gains(states, evaluation.prices, evaluation.reduced_costs <= gap, self._gains)
+
+    @staticmethod
+    def fits(states: States, evaluation: Evaluation, horizon: int) -> bool:
+        """Return whether tables for such a horizon are small and quickly computed."""
+        times, cells = len(evaluation.prices) * horizon, states.memory + 1
+        work = times * horizon * len(states.outputs) * (states.together + 1) * cells
+        return work <= _MOST_WORK and times * len(OFFSETS) * cells <= _MOST_NUMBERS
+
+    def after(self, now: int) -> LookaheadTables:
+        """Return the look-ahead for labels that have decided the starts of a round."""
+        if now >= len(self._gains):
+            return NO_LOOKAHEAD
+        return LookaheadTables(now + 2, self._prices, self._largest, self._gains[now])
+
+    def slacks(self, labels: Integers, now: int) -> Integers:
+        """Return the least slack after time now + 1, for labels as layers keep them."""
+        return slacks_of(self._states, labels, self.after(now))
+
+
+@compiled
+def _fill_gains(states: States, prices: Integers, allowed: Flags, gains: Integers) -> None:
+    """Fill in the largest prices that requests can add at a time, by free memory.
+
+    ``gains[now, j - 1]`` is for the time now + 1 + j and requests that start after now.
+    """
+    horizon, memory, outputs = gains.shape[1], states.memory, states.outputs
+    last = allowed.shape[1] - 1
+    counts = np.empty(len(states.holds), dtype=np.int64)
+    young = np.empty((horizon * len(outputs), 3), dtype=np.int64)
+    after = np.empty((len(young) + 1, states.together + 1, memory + 1), dtype=np.int64)
+    before = np.empty((states.together + 1, memory + 1), dtype=np.int64)
+    for now in range(len(gains)):
+        for j in range(1, min(horizon, last - now - 1) + 1):
+            time = now + 1 + j
+            counts[:] = 0
+            for i in range(len(outputs)):
+                for age in range(1, min(j, outputs[i]) + 1):
+                    start = time - age
+                    if start >= states.arrivals[i] and allowed[i, min(start, last)]:
+                        counts[states.firsts[i] + outputs[i] - age] += 1
+            many = 0
+            for state in states.order:
+                if prices[time, state] > 0:
+                    hold, left = states.holds[state], states.remaining[state]
+                    for _ in range(min(counts[state], memory // (hold + left))):
+                        young[many, PRICE] = prices[time, state]
+                        young[many, HOLD], young[many, LEFT] = hold, left
+                        many += 1
+            _fill_gains_of(young[:many], before, after, gains[now, j - 1])
+
+
+@compiled
+def _fill_gains_of(young: Integers, before: Integers, after: Integers, gains: Integers) -> None:
+    """Fill ``gains[offset, free]`` for the states that may be added, by rounds left, descending.
+
+    States with enough rounds left hold tokens at the offset: the tables before and after them are
+    combined there.
+    """
+    members, memory = before.shape[0] - 1, before.shape[1] - 1
+    many = len(young)
+    after[many] = 0
+    fill_knapsack(young, after)
+    before[:] = _NEVER
+    before[0, 0] = 0
+    at = 0
+    for offset in range(len(OFFSETS) - 1, -1, -1):
+        while at < many and young[at, LEFT] >= OFFSETS[offset]:
+            price, hold, left = young[at, PRICE], young[at, HOLD], young[at, LEFT]
+            for c in range(members - 1, -1, -1):
+                for held in range(memory - hold - (c + 1) * left + 1):
+                    if before[c, held] > _NEVER:
+                        into = held + hold
+                        before[c + 1, into] = max(before[c + 1, into], before[c, held] + price)
+            at += 1
+        gains[offset] = 0
+        for c in range(members + 1):
+            for held in range(memory - c * OFFSETS[offset] + 1):
+                if before[c, held] > _NEVER:
+                    free = held + c * OFFSETS[offset]
+                    gains[offset, free] = max(
+                        gains[offset, free], before[c, held] + after[at, c, held]
+                    )
+        for free in range(1, memory + 1):
+            gains[offset, free] = max(gains[offset, free], gains[offset, free - 1])

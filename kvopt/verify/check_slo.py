@@ -1,0 +1,315 @@
+"""Check ceilings on the number of requests that attain their service levels."""
+
+from __future__ import annotations
+
+import math
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from itertools import accumulate
+from operator import itemgetter
+from typing import Any, NamedTuple
+
+from kvopt.verify.certified_problem import LARGEST_FIELD, Problem, Request, relaxed
+from kvopt.verify.check_runs import Times, checked_run, uncovered
+from kvopt.verify.check_seconds import lines_of, part_of
+from kvopt.verify.check_shared_rounds import Attaining, cheapest_cost
+from kvopt.verify.step_budget import Invalid, Work, ascend, paired, pairwise, quoted, refuse
+
+_UNITS = {"s": 10**9, "ms": 10**6, "us": 1000, "ns": 1}
+"""Nanoseconds of the units of limits."""
+
+
+class Due(NamedTuple):
+    """Limits of a request: from arrival to its first and last token, and between the two."""
+
+    first: float
+    rest: float
+    total: float
+
+    def is_met(self, arrival: int, times: tuple[int, int]) -> bool:
+        """Whether a request with first and last tokens at these times attains."""
+        first, end = times
+        in_time = first - arrival <= self.first and end - arrival <= self.total
+        return in_time and end - first <= self.rest
+
+
+def check_in_time(
+    certificate: dict[str, Any], problem: Problem, reached: Sequence[Times | None], work: Work
+) -> tuple[str, list[str]]:
+    """Check the number of requests in time; return checked and proved claims.
+
+    Request i attains if its first token is there ``ttft`` after its arrival, its last one ``e2e``
+    after it, and the others take ``tpot`` each on average.  The runs ``reached`` these times.
+    """
+    claim, scope, work.part = certificate["slo"], certificate["scope"], "slo: "
+    ceiling, best = claim["ceiling"], claim["best"]
+    due = _due(certificate, problem)
+    wider, _, words = relaxed(problem, claim.get("relaxations", ()))
+    if wider.block > 1 or wider.paths or wider.max_active is not None:
+        raise Invalid("slo: prices need tokens, shares of prefixes, and no limit")
+    proved, misses = most_in_time(wider, claim["proof"], due, work)
+    if ceiling < proved:
+        raise Invalid(f"slo: says at most {ceiling:,}, the proof gives {proved:,}")
+    runs = certificate.get("policies", [])
+    if len(claim["attained"]) != len(runs):
+        raise Invalid("slo: needs a number, or null, for each policy")
+    counted: list[tuple[str, Times | None, int | None]]
+    counted = [*paired(map(itemgetter("policy"), runs), reached, claim["attained"])]
+    if best is not None:
+        used = uncovered(best, scope)
+        refuse(used, f"slo: the best has {used}, which the scope does not cover")
+        _, times = checked_run(problem, best, "slo", work)
+        counted.append(("best in time", times, best["attained"]))
+    arrivals = [request.arrival for request in problem.requests]
+    for name, ends, attained in counted:
+        met = None
+        if ends is not None:
+            met = sum(limits.is_met(*times) for limits, *times in paired(due, arrivals, ends))
+        if attained != met:
+            raise Invalid(f"slo: {quoted(name)} says {attained} attain, {met} do")
+    if best and best["attained"] > ceiling:
+        raise Invalid("slo: more attain than the ceiling, an error of the checker itself")
+    limits = ",".join(f"{name}={limit}" for name, limit in claim["limits"].items())
+    head = f"  at most {ceiling:,} of {len(due):,} requests can attain {limits}"
+    head += f"; {misses:,} cannot even alone" if misses else ""
+    if "ttft" in claim["limits"]:
+        head += "; a first token that an eviction loses does not count"
+    lines = [head, *([f"  a schedule does for {best['attained']:,}"] if best else [])]
+    for run, attained in paired(runs, claim["attained"]):
+        if attained is not None:
+            used = uncovered(run, scope)
+            beyond = f" with {used}, which the ceiling does not cover" if used else ""
+            lines.append(f"  {quoted(run['policy'])} does for {attained:,}{beyond}")
+    how = "prices" + f", with {words}," * bool(words)
+    return f"  slo: the ceiling {ceiling:,}: its proof by {how} gives {proved:,}", lines
+
+
+def _due(certificate: dict[str, Any], problem: Problem) -> list[Due]:
+    """Return the limits of each request on the clock; those of its own count rounds."""
+    instance, limits = certificate["instance"], certificate["slo"]["limits"]
+    rows, round_ns = instance["requests"], instance.get("round_ms")
+    round_ns = None if round_ns is None else Fraction(round_ns) * 1_000_000
+    refuse(not limits, "slo: needs a limit")
+
+    def on_clock(limit: int | str) -> Fraction:
+        match = re.fullmatch(r"([0-9]{1,16})(s|ms|us|ns)", str(limit))
+        rounds = limit if isinstance(limit, int) else 0
+        length = int(match[1]) * _UNITS[match[2]] if match else rounds
+        refuse(not 1 <= length <= LARGEST_FIELD, "slo: needs lengths of time")
+        if (match is None) == (problem.clock is None):
+            return Fraction(length)
+        if round_ns is None:
+            raise Invalid("slo: rounds have no length")
+        return length * round_ns if match is None else length / round_ns
+
+    due = []
+    for row, request in paired(rows, problem.requests):
+        fields = {**row, "e2e": row.get("e2e", row.get("deadline"))}
+        taken = {name: fields.get(name) if is_ == "own" else is_ for name, is_ in limits.items()}
+        parts = {name: on_clock(limit) for name, limit in taken.items() if limit is not None}
+        refuse(not parts, "slo: a request has no limit of its own")
+        more = request.output - 1
+        rest = math.floor(parts["tpot"] * more) if "tpot" in parts else math.inf
+        first, total = (
+            math.floor(parts[name]) if name in parts else math.inf for name in ("ttft", "e2e")
+        )
+        due.append(Due(first, rest, total))
+    return due
+
+
+def most_in_time(
+    problem: Problem, proof: dict[str, Any], due: list[Due], work: Work
+) -> tuple[int, int]:
+    """Return an upper bound on the requests that attain, and how many cannot even alone.
+
+    A request that attains has its first token when that is due, and early enough for the time that
+    the others take alone; and its last one when that is due, and its limit from the first on.
+
+    *Rounds.*  Let a token held at time t cost p_t >= 0, and let g_i be the least that a run of
+    request i costs if it attains.  On m workers a schedule holds at most m M tokens, so those that
+    attain pay at most m M sum_t p_t together.  Each counts 1 <= max(0, 1 - g_i) + g_i.  So at most
+    sum_i max(0, 1 - g_i) + m M sum_t p_t attain.  With pauses it costs at least its
+    cheapest times, as many as it is active, one of them before its first token is due, with the
+    largest holdings at the cheapest of them.
+
+    *Seconds.*  Prices are of time of a machine.  Each worker serves requests at rates that sum to
+    at most 1, each at most at 1, so m of them sell m times the prices; request i takes X_i, see
+    `by_shares`, and Y_i of it in the rounds up to its first token, which is that of a request that
+    produces one token.  It pays at least for the X_i cheapest nanoseconds, of which Y_i are before
+    its first token is due.  Without a limit of the first token that is not asked.
+
+    *Shared rounds.*  m workers sell m times the integral of prices of machine time.  By
+    `by_shared_rounds` that is at least what all requests pay for their rounds and works, and one
+    that attains has a round and its prompt before its first token is due, all rounds in its window.
+    """
+    is_shared, clock = proof.get("kind") == "shared-rounds", problem.clock
+    refuse(is_shared and clock is None, "slo: shared rounds are of a clock in seconds")
+    if is_shared and clock is not None:
+        chosen = [*range(len(clock.lines))]
+        work.spend(40 * sum(map(len, proof["row_prices"])))
+    else:
+        chosen = lines_of(problem, proof.get("lines", []), "slo")
+    work.spend(2 * len(due))
+    can = [*_attainable(problem, due, chosen)]
+    value = (_by_shared_rounds if is_shared else _by_times)(problem, proof, can, work)
+    return min(value, len(can)), len(due) - len(can)
+
+
+class _Attainable(NamedTuple):
+    """A request that attains alone: its place, and the prompt tokens that it surely processes.
+
+    It takes an amount, of which no more than ``later`` is after its first token is due, and lasts
+    for ``rest`` after that token alone.  Its first token is due at ``early``, its last at ``end``.
+    """
+
+    place: int
+    fresh: int
+    amount: int
+    later: int
+    rest: int
+    early: float
+    end: float
+
+
+def _attainable(problem: Problem, due: list[Due], chosen: list[int]) -> Iterator[_Attainable]:
+    """Yield the requests that attain alone, with their machine time by some lines, times M."""
+    clock, memory = problem.clock, problem.memory
+    done = problem.fresh or [request.prompt for request in problem.requests]
+    for i, (request, limits, fresh) in enumerate(paired(problem.requests, due, done)):
+        begun, soonest, amount, alone = 1, 1, request.output, request.output
+        if clock is not None:
+            brief = request._replace(output=1)
+            begun, _, soonest = part_of(memory, brief, clock, chosen, fresh)
+            amount, _, alone = part_of(memory, request, clock, chosen, fresh)
+        rest = alone - soonest
+        early = min(limits.first, limits.total - rest)
+        if early >= soonest and limits.rest >= rest:
+            end = request.arrival + min(limits.total, limits.first + limits.rest)
+            later = amount - begun if limits.first < math.inf else amount
+            yield _Attainable(i, fresh, amount, later, rest, request.arrival + early, end)
+
+
+def _by_times(problem: Problem, proof: dict[str, Any], can: list[_Attainable], work: Work) -> int:
+    """Return how many attain by prices of tokens in rounds, or of machine time in seconds."""
+    borders, prices, unit = proof["times"], proof["numerators"], proof["denominator"]
+    if unit < 1 or min(prices, default=0) < 0 or len(prices) != max(len(borders) - 1, 0):
+        raise Invalid("slo: needs a denominator, and between borders no negative price")
+    refuse(not ascend(borders), "slo: the borders of prices must ascend")
+    table, in_rounds = TimePrices(borders, prices), problem.clock is None
+    total = problem.workers * problem.memory * table.paid[-1]
+    for row in can:
+        request = problem.requests[row.place]
+        arrival, is_run = request.arrival, in_rounds and not problem.pauses
+        left, right = table.cells(arrival, row.early + row.rest if is_run else row.end)
+        work.spend(90 * (right - left))
+        if is_run:
+            latest = min(row.early - 1, max(arrival, table.borders[-1]))  # later ones are free
+            cost = table.of_run(request, int(latest))
+        else:
+            shape = (request.prompt + request.output, 1, 1) if in_rounds else (1, 0, problem.memory)
+            window = arrival, row.early, row.end
+            cost = table.of_cheapest(window, row.amount, row.later, *shape)
+        total += max(0, unit - cost)
+    return int(total // unit)
+
+
+def _by_shared_rounds(
+    problem: Problem, proof: dict[str, Any], can: list[_Attainable], work: Work
+) -> int:
+    """Return how many attain by prices of rounds that requests share."""
+    requests, fresh = [problem.requests[row.place] for row in can], tuple(row.fresh for row in can)
+    narrower = replace(problem, requests=requests, fresh=fresh, weights=(), max_active=None)
+    return Attaining(narrower, proof, [(row.early, row.end) for row in can], work).counted()
+
+
+class TimePrices:
+    """Prices that are constant between borders, and 0 before the first and after the last."""
+
+    def __init__(self, borders: list[int], prices: list[int]) -> None:
+        # So each time is in a cell, since none is negative.
+        borders = borders or [0]
+        early = [0] * (borders[0] > 0)
+        self.borders, self.prices = [*early, *borders], [*early, *prices, 0]
+        cells = [*zip(self.prices, pairwise(self.borders))]
+        self.paid = [*accumulate((p * (b - a) for p, (a, b) in cells), initial=0)]
+        self.moments = [*accumulate((p * _sum_of_times(*cell) for p, cell in cells), initial=0)]
+
+    def cells(self, begin: float, end: float) -> tuple[int, int]:
+        """Return the range of the prices that the times begin + 1 .. end touch."""
+        return bisect_right(self.borders, begin) - 1, bisect_left(self.borders, end)
+
+    def sums(self, time: int) -> tuple[int, int]:
+        """Return the sums of p_t and of t p_t up to a time."""
+        cell = bisect_right(self.borders, time) - 1
+        begin, price = self.borders[cell], self.prices[cell]
+        paid = self.paid[cell] + price * (time - begin)
+        return paid, self.moments[cell] + price * _sum_of_times(begin, time)
+
+    def after(self, time: int) -> int:
+        """Return the price of the time that follows."""
+        return self.prices[bisect_right(self.borders, time) - 1]
+
+    def of_start(self, request: Request, start: int) -> int:
+        """Return sum_{j=1..o} p_{k+j} (s + j) = sum p_t (s - k) + sum p_t t."""
+        paid, moment = self.sums(start)
+        more, later = self.sums(start + request.output)
+        return (request.prompt - start) * (more - paid) + later - moment
+
+    def of_run(self, request: Request, latest: int) -> int:
+        """Return the least cost over the starts from the arrival to the latest.
+
+        A step from k to k + 1 moves the run past each border b in k + 1 .. k + o, at which the
+        price jumps by D_b, and adds sum_b D_b (s + b - k).  So as long as neither begin nor end
+        passes a border, the second difference is -sum_b D_b, the price at the begin less the one
+        after the end: costs are least at an end of such a range, or where the step turns positive.
+        """
+        arrival, output, borders = request.arrival, request.output, self.borders
+        inner = borders[bisect_right(borders, arrival) : bisect_left(borders, latest)]
+        low = bisect_right(borders, arrival + output)
+        ends = borders[low : bisect_left(borders, latest + output)]
+        events = sorted({arrival, latest, *inner, *(end - output for end in ends)})
+        costs = [self.of_start(request, start) for start in events]
+        best = min(costs)
+        for (begin, end), cost in zip(pairwise(events), costs):
+            bend = self.after(begin) - self.after(begin + output)
+            if bend > 0 and end > begin + 1:
+                step = self.of_start(request, begin + 1) - cost
+                if step < 0:
+                    turn = min(begin - step // bend, end)
+                    for start in range(max(turn - 1, begin), min(turn + 1, end) + 1):
+                        best = min(best, self.of_start(request, start))
+        return best
+
+    def of_cheapest(
+        self,
+        window: tuple[int, float, float],
+        amount: int,
+        later: int,
+        top: int,
+        slope: int,
+        rate: int,
+    ) -> int:
+        """Return the cost of the cheapest amount of time, ``rate`` of it in a unit.
+
+        The window is from the arrival until the first and the last token are due; for the rest see
+        `cheapest_cost`.
+        """
+        begin, early, end = window
+        parts = []
+        for is_late, first, last in ((False, begin, min(early, end)), (True, early, end)):
+            if first < last:
+                left, right = self.cells(first, last)
+                edges = pairwise([first, *self.borders[left + 1 : right], last])
+                parts += [
+                    (price, is_late, rate * (b - a))
+                    for price, (a, b) in paired(self.prices[left:right], edges)
+                ]
+        return cheapest_cost(parts, amount, later, top, slope)
+
+
+def _sum_of_times(begin: int, end: int) -> int:
+    """Return begin + 1 + .. + end."""
+    return (end * (end + 1) - begin * (begin + 1)) // 2
