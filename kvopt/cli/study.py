@@ -62,6 +62,7 @@ def study_command(
     crash or Ctrl-C.  Without a name the built-in studies are listed.  Exit status: 0, 1 if an
     instance failed, 130 after Ctrl-C, 2 for input that is refused.
     """
+    from kvopt.studies.answers import left_out
     from kvopt.studies.description import builtin_text, study_from_text
     from kvopt.studies.execution import run_study
 
@@ -91,11 +92,22 @@ def study_command(
         raise typer.Exit(common.INTERRUPTED) from None
     if is_watched():
         show_line("")
+    progress, counts = result.progress, ("instances", "done", "failed", "before")
+    answer = {
+        "study": result.study.name,
+        "directory": str(result.directory),
+        **{key: getattr(progress, key) for key in counts},
+        "records": len(result.records),
+        "damaged": list(result.damaged),
+        "answer": list(result.answer),
+        "left_out": left_out(result.records),
+        "seconds": round(progress.seconds, 3),
+    }
     with common.undisturbed():
         for message in result.damaged:
             say(f"kvopt: {message}")
-        show(_to_json(result), _lines(result))
-    finish(result.signal_number, common.FAILED * bool(result.progress.failed))
+        show(answer, _lines(result))
+    finish(result.signal_number, common.FAILED * bool(progress.failed))
 
 
 def _list() -> None:
@@ -107,23 +119,6 @@ def _list() -> None:
         rows.append({"study": study.name, "instances": count, "what it asks": study.title})
         listed.append({"name": study.name, "title": study.title})
     show({"studies": listed}, table(rows))
-
-
-def _to_json(result: StudyResult) -> dict[str, object]:
-    from kvopt.studies.answers import left_out
-
-    progress = result.progress
-    counts = ("instances", "done", "failed", "before")
-    return {
-        "study": result.study.name,
-        "directory": str(result.directory),
-        **{key: getattr(progress, key) for key in counts},
-        "records": len(result.records),
-        "damaged": list(result.damaged),
-        "answer": list(result.answer),
-        "left_out": left_out(result.records),
-        "seconds": round(progress.seconds, 3),
-    }
 
 
 def _lines(result: StudyResult) -> Iterator[str]:
