@@ -36,7 +36,7 @@ from kvopt.problem.instance_files import read_instance
 from kvopt.problem.requests import LARGEST_INTEGER
 from kvopt.problem.scopes import Scope
 from kvopt.problem.slo import Slo, allowed_misses
-from kvopt.simulate.routers.registry import router
+from kvopt.simulate.routers import router
 
 FAILED = 1
 """Exit status when a checked file is wrong, or a part of the work failed."""
@@ -45,8 +45,8 @@ NOTHING_FOUND = 3
 """Exit status when the work, or its limit, ended without a result."""
 
 NAMES = {
-    "policies": "kvopt.simulate.policies.registry:POLICIES.names",
-    "routers": "kvopt.simulate.routers.registry:ROUTERS.names",
+    "policies": "kvopt.simulate.policies.by_name:POLICIES.names",
+    "routers": "kvopt.simulate.routers:ROUTERS.names",
     "engines": "kvopt.search.engines:ENGINES",
     "methods": "kvopt.search.engines:METHODS",
     "families": "kvopt.problem.families:FAMILIES",

@@ -26,7 +26,7 @@ from kvopt.problem.problem import Problem, as_problem
 from kvopt.problem.requests import LARGEST_INTEGER
 from kvopt.problem.scopes import Scope, least_scope
 from kvopt.problem.slo import Slo
-from kvopt.simulate.policies.servers import PausingPolicy, ServerPolicy
+from kvopt.simulate.policies.server_policies import PausingPolicy, ServerPolicy
 
 TIME_LIMIT = 120.0
 """Seconds for all of it."""
@@ -201,7 +201,7 @@ class _Steps:
             return
         self._set(today=today)
         policy, instance = policy_from(scheduler), self.problem.instance
-        if isinstance(policy, PausingPolicy) and (note := limit_note(today, policy.most_active)):
+        if isinstance(policy, PausingPolicy) and (note := limit_note(today, policy.active_limit)):
             self._set(notes=(*self.result.notes, note))
         block = policy.block if isinstance(policy, ServerPolicy) else instance.block_size
         for_all = sum(request.peak + block for request in instance)

@@ -24,9 +24,9 @@ from kvopt.kernels.modules import import_modules, located
 from kvopt.problem.clocks import ROUNDS, Clock, Seconds
 from kvopt.problem.hardware import batch_time_files as models
 from kvopt.problem.slo import Slo, allowed_misses
-from kvopt.simulate.policies.servers import uncovered
-from kvopt.simulate.routers.registry import label_of, parts_of
-from kvopt.simulate.routers.registry import router as router_from
+from kvopt.simulate.policies.server_policies import uncovered
+from kvopt.simulate.routers import label_of, parts_of
+from kvopt.simulate.routers import router as router_from
 from kvopt.studies.sources import Count, Entry, Positives, Seed, Table, Text, Texts, listed
 
 LIMITS = ("time_limit", "policy_time_limit", "threads", "seed")

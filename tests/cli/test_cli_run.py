@@ -15,7 +15,7 @@ from commands import EC1, Run
 from interpreters import python
 from theirs import installed, policy_file
 
-from kvopt.simulate.policies.registry import policies
+from kvopt.simulate.policies.by_name import policies
 
 
 def test_run_prints_a_row_for_each_policy(run: Run, ec1: Path) -> None:
@@ -44,9 +44,7 @@ def test_a_livelock_has_no_objective_and_exit_0(run: Run, tmp_path: Path) -> Non
     file.write_text(
         json.dumps({**EC1, "memory": 6, "requests": [{"arrival": 0, "prompt": 0, "output": 5}] * 2})
     )
-    code, out, _ = run("run", file, "-P", "alpha-protect:alpha=0", "--json")
-    (row,) = json.loads(out)["policies"]
-    assert code == 0
+    (row,) = run.json("run", file, "-P", "alpha-protect:alpha=0")["policies"]
     assert (row["objective"], row["starts"], row["outcome"]) == (None, [None, None], "livelock")
 
 
@@ -61,9 +59,7 @@ def test_run_writes_the_schedule(run: Run, ec1: Path, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_policies_lists_every_name(run: Run) -> None:
-    code, out, _ = run("policies", "--json")
-    rows = json.loads(out)["policies"]
-    assert code == 0
+    rows = run.json("policies")["policies"]
     assert [row["policy"] for row in rows] == list(policies())
     assert all(row["source"] and row["summary"] for row in rows)
     shown = run("policies")[1]
@@ -134,9 +130,7 @@ def test_a_router_has_no_effect_on_a_single_machine(
 
 
 def test_routers_are_listed(run: Run) -> None:
-    code, out, _ = run("policies", "--routers", "--json")
-    rows = {row["router"]: row for row in json.loads(out)["routers"]}
-    assert code == 0
+    rows = {row["router"]: row for row in run.json("policies", "--routers")["routers"]}
     assert rows["central"]["given"] == "when it starts"
     assert rows["least-volume"]["given"] == "when it arrives"
     assert run("policies", "--routers")[1].splitlines()[0].startswith("router")
@@ -145,7 +139,7 @@ def test_routers_are_listed(run: Run) -> None:
 def test_a_policy_that_is_refused_leaves_the_runs_before_it(
     run: Run, large: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("kvopt.simulate.policies.phase1.programs.MOST", 20)
+    monkeypatch.setattr("kvopt.simulate.policies.phase1.MOST", 20)
     names = ("-P", "mc-sf", "-P", "sorted-f:phase1=exact")
     code, out, err = run("run", large, *names, "--json")
     assert code == 2

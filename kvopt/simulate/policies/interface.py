@@ -114,27 +114,6 @@ class View:
 
     # Nodes of prefixes follow from later arrivals too: only look-ahead may use them, whose
     # answers do not depend on how private tokens and nodes are divided.
-    __slots__ = (
-        "_base",
-        "_paths",
-        "_private",
-        "_users",
-        "_weights",
-        "active",
-        "arrivals",
-        "beliefs",
-        "cache",
-        "clock",
-        "due",
-        "memory",
-        "now",
-        "padding",
-        "private",
-        "prompts",
-        "range",
-        "time",
-        "waiting",
-    )
 
     def __init__(self, instance: Instance, beliefs: Beliefs) -> None:
         self.memory = instance.memory
@@ -312,11 +291,10 @@ class Policy(Extensible, ABC):
         return None
 
 
-def fraction_below_one(value: Fraction, field: str) -> Fraction:
-    """Return a share in [0, 1), else raise."""
+def fraction_below_one(value: Fraction, field: str) -> None:
+    """Raise an error if a share is not in [0, 1)."""
     if not 0 <= value < 1:
         raise InvalidInput(f"must be at least 0 and below 1, got {value}", field=field)
-    return value
 
 
 def shuffled_ranks(count: int, seed: int) -> list[int]:
