@@ -10,7 +10,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from brute_force import Due, Server, Triple, fleets_over_time, most_in_time
+from brute_force import Due, Triple, fleets_over_time, most_in_time
+from strategies import SERVERS, batch_time, timed_instance
 
 from kvopt import (
     BatchTime,
@@ -94,12 +95,7 @@ def test_no_schedule_has_fewer_machines(seed: int) -> None:
 def test_no_schedule_in_seconds_has_fewer_machines() -> None:
     """Two windows so far apart that each is a fleet of its own."""
     source, exact = random.Random(3), 0
-    servers = (
-        Server([(7, 1)], 2, 1),
-        Server([(10, 0), (4, 3)], 0, 0),
-        Server([(20, 1), (0, 5)], 0, 1),
-    )
-    for server in servers * 4:
+    for server in SERVERS[2:5] * 4:
         memory, limit = source.randint(3, 8), source.randint(40, 90)
         outputs = [[source.randint(1, 3) for _ in range(source.randint(1, 3))] for _ in range(2)]
         parts = [
@@ -107,13 +103,9 @@ def test_no_schedule_in_seconds_has_fewer_machines() -> None:
             for row in outputs
         ]
         rows = [(a + 10_000 * k, s, o) for k, part in enumerate(parts) for a, s, o in part]
-        requests = [Request(0, s, o, arrival_seconds=a / 10**9) for a, s, o in rows]
-        clock = Seconds(
-            BatchTime([Line(*line) for line in server.lines], server.kv_ns, server.prompt_ns)
-        )
         found = fleet_over_time(
-            Instance(memory, requests), "0.01ms", attain="60%", slo=f"e2e={limit}ns",
-            clock=clock, time_limit=0.2,
+            timed_instance(memory, rows), "0.01ms", attain="60%", slo=f"e2e={limit}ns",
+            clock=Seconds(batch_time(server)), time_limit=0.2,
         )  # fmt: skip
         for window, part in zip(found.windows, parts, strict=True):
             least = next(

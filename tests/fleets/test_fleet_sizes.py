@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import random
 import signal
-from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import starmap
 from pathlib import Path
 from typing import TypedDict
 
 import pytest
-from brute_force import Server, Triple, most_in_time, optimum
-from strategies import plain, random_instances
+from brute_force import Server, most_in_time, optimum
+from strategies import SERVERS, batch_time, plain, random_instances, timed_instance
 
 from kvopt import (
     BatchTime,
@@ -47,15 +45,10 @@ class Aim(TypedDict, total=False):
     slo: str
 
 
-MODELS = (Server([(7, 1)], 2, 1), Server([(10, 0), (4, 3)], 0, 0), Server([(20, 1), (0, 5)], 0, 1))
 CONVERSATIONS = generate("conversation", 30, 400, seed=1)
 FEW = CONVERSATIONS[:10]
 """Certificates of these are verified in a moment."""
 LONG = max(request.output for request in CONVERSATIONS)
-
-
-def clock_of(server: Server) -> Seconds:
-    return Seconds(BatchTime([*starmap(Line, server.lines)], server.kv_ns, server.prompt_ns))
 
 
 def assert_bands_hold(found: FleetSizes, optima: dict[int, int]) -> None:
@@ -72,32 +65,37 @@ def assert_bands_hold(found: FleetSizes, optima: dict[int, int]) -> None:
     assert known is None or known in enough
 
 
-def test_no_claim_in_rounds_is_beaten_by_any_schedule() -> None:
-    source = random.Random(1)
-    for drawn in random_instances(12, 1, least_requests=2, most_memory=8, most_output=3):
-        memory, requests = plain(drawn)
-        optima = {m: optimum(memory, requests, workers=m) for m in range(1, len(requests) + 1)}
-        value = source.randint(min(optima.values()), max(optima.values()))
-        mean = f"mean={value / len(requests) + 1e-4:.9f}"
-        assert_bands_hold(fleet_sizes(drawn, mean, time_limit=LIMIT), optima)
-
-
 @pytest.mark.slow
-def test_no_claim_in_seconds_is_beaten_by_any_schedule() -> None:
-    source = random.Random(4)
-    for server in MODELS:
-        memory = source.randint(3, 9)
-        outputs = [source.randint(1, 3) for _ in range(source.randint(2, 4))]
-        triples = [(source.randint(0, 60), source.randint(0, memory - o), o) for o in outputs]
-        counts = range(1, len(triples) + 1)
-        optima = {m: optimum(memory, triples, server=server, workers=m) for m in counts}
-        found = fleet_sizes(
-            Instance(
-                memory, [Request(0, s, o, arrival_seconds=a / 10**9) for a, s, o in triples]
-            ),
-            FleetMatch("fcfs", "round-robin", 2), counts=counts, time_limit=LIMIT,
-            clock=clock_of(server),
-        )  # fmt: skip
+@pytest.mark.parametrize("server", [None, *SERVERS[2:5]], ids=["rounds", *map(str, SERVERS[2:5])])
+@pytest.mark.parametrize("of_misses", [False, True])
+def test_no_claim_is_beaten_by_any_schedule(server: Server | None, of_misses: bool) -> None:
+    source, pace = random.Random(4), 9 if server else 1
+    for drawn in random_instances(
+        1 if server else 6, 4, least_requests=2, most_requests=4 - of_misses, most_memory=8,
+        most_output=3,
+    ):  # fmt: skip
+        rows = [(a * pace, s, o) for a, s, o in plain(drawn)[1]]
+        allowed, most_late = source.randint(2, 6) * pace, len(rows)
+        optima = {
+            m: most_late - most_in_time(
+                drawn.memory, rows, [allowed] * len(rows), server=server, workers=m
+            )
+            if of_misses
+            else optimum(drawn.memory, rows, server=server, workers=m)
+            for m in range(1, len(rows) + 1)
+        }  # fmt: skip
+        if server:
+            found = fleet_sizes(
+                timed_instance(drawn.memory, rows), FleetMatch("fcfs", "round-robin", 2),
+                slo=f"e2e={allowed}ns" if of_misses else None, counts=optima,
+                clock=Seconds(batch_time(server)), time_limit=LIMIT,
+            )  # fmt: skip
+        else:
+            value = source.randint(min(optima.values()), max(optima.values()))
+            aim: Aim = {"target": f"mean={value / len(rows) + 1e-4:.9f}"}
+            if of_misses:
+                aim = {"attain": str(len(rows) - value), "slo": f"e2e={allowed}"}
+            found = fleet_sizes(drawn, **aim, time_limit=LIMIT)
         assert_bands_hold(found, optima)
 
 
@@ -356,47 +354,6 @@ def test_what_hindsight_needs_is_apart_from_what_schedulers_need() -> None:
 
 
 # ---- misses of a service level
-
-
-def least_misses(
-    server: Server | None, memory: int, requests: Sequence[Triple], allowed: int
-) -> dict[int, int]:
-    """Return the fewest misses of all schedules, by number of machines."""
-    count, after = len(requests), [allowed] * len(requests)
-    return {
-        m: count - most_in_time(memory, requests, after, server=server, workers=m)
-        for m in range(1, count + 1)
-    }
-
-
-@pytest.mark.slow
-def test_no_claim_on_misses_is_beaten_by_any_schedule() -> None:
-    source = random.Random(1)
-    for drawn in random_instances(
-        6, 1, least_requests=2, most_requests=3, most_memory=8, most_output=3
-    ):
-        memory, requests = plain(drawn)
-        allowed = source.randint(2, 6)
-        fewest = least_misses(None, memory, requests, allowed)
-        most = source.randint(min(fewest.values()), max(fewest.values()))
-        level, attain = f"e2e={allowed}", len(requests) - most
-        found = fleet_sizes(drawn, attain=attain, slo=level, time_limit=LIMIT)
-        assert_bands_hold(found, fewest)
-
-
-@pytest.mark.slow
-def test_no_claim_on_misses_in_seconds_is_beaten_by_any_schedule() -> None:
-    source = random.Random(4)
-    for server in (Server([(7, 1)], 2, 1), Server([(10, 0), (4, 3)], 0, 0)):
-        outputs = [source.randint(1, 3) for _ in range(3)]
-        triples = [(source.randint(0, 20), source.randint(0, 6 - o), o) for o in outputs]
-        requests = [Request(0, s, o, arrival_seconds=a / 10**9) for a, s, o in triples]
-        fewest = least_misses(server, 6, triples, 45)
-        found = fleet_sizes(
-            Instance(6, requests), FleetMatch("fcfs", "round-robin", 2), counts=[1, 2, 3],
-            slo="e2e=45ns", clock=clock_of(server), time_limit=LIMIT,
-        )  # fmt: skip
-        assert_bands_hold(found, fewest)
 
 
 def test_one_machine_may_be_enough_where_rate_over_service_says_ten() -> None:
