@@ -150,7 +150,8 @@ def climb(search: Search, budget: Budget, min_gain: float = _MIN_GAIN) -> None:
 
     problem = search.problem
     gain = min_gain if budget.ends_before(search.granted) and not problem.in_blocks else 0.0
-    offer_all(search, "lagrangian", lagrangian_bounds(problem, budget, search.limits, gain))
+    bounds = lagrangian_bounds(problem, budget, search.limits, gain, search.budget)
+    offer_all(search, "lagrangian", bounds)
 
 
 def climb_slots(search: Search, budget: Budget) -> bool:
@@ -164,7 +165,9 @@ def climb_slots(search: Search, budget: Budget) -> bool:
         return False
     gain = _MIN_GAIN_OF_SLOTS if budget.ends_before(search.granted) else 0.0
     solve = partial(solved_relaxation, search)
-    bounds = slot_bounds(search.instance, schedule, solve, budget, search.limits, gain)
+    bounds = slot_bounds(
+        search.instance, schedule, solve, budget, search.limits, gain, search.budget
+    )
     return offer_all(search, "slots", bounds)
 
 
