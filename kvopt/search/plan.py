@@ -12,7 +12,9 @@ import logging
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 
+from kvopt.bounds.lp import QUICK_COLUMNS
 from kvopt.bounds.relaxations import chain
 from kvopt.bounds.staircases import FEW_REQUESTS
 from kvopt.formulations.cpsat import has_few_pairs
@@ -208,9 +210,11 @@ PRICES = (
     PlanStage("staircases", _always, stages.offer_staircases),
     PlanStage("few knots", stages.has_many_configurations, (
         PlanStage("prices", _always, stages.ascend, 0.1),
-        PlanStage("states at few knots", _always, stages.ascend_few_states),
+        PlanStage("states at few knots", _always, partial(stages.ascend_states, few_knots=True)),
     )),
-    PlanStage("small LP", _always, stages.solve_small_lp, skipped_if_done=("few knots",)),
+    # A second at most.
+    PlanStage("small LP", _always, partial(stages.solve_lp, columns=QUICK_COLUMNS),
+              skipped_if_done=("few knots",)),
     PlanStage("climb", _always, (
         PlanStage("prices before slots", stages.has_large_requests, stages.ascend, 0.1),
         PlanStage("slots", stages.has_large_requests, stages.ascend_slots),

@@ -14,7 +14,7 @@ from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any
 
 from kvopt.bounds.configurations.size import check_large, check_size, check_starts, is_quick
-from kvopt.bounds.lp import QUICK_COLUMNS, lp_bound
+from kvopt.bounds.lp import lp_bound
 from kvopt.bounds.relaxations import chain, relaxed_by
 from kvopt.bounds.seconds import SecondsBound, seconds_bound
 from kvopt.bounds.shared_rounds_ascent import shared_rounds_bound
@@ -215,16 +215,6 @@ def states_priced(
         search.offer_bound(bound)
         if not search.budget.over():
             yield ascent
-
-
-def ascend_few_states(search: Search, budget: Budget) -> None:
-    """Ascend with prices of states at few knots."""
-    ascend_states(search, budget, few_knots=True)
-
-
-def solve_small_lp(search: Search, budget: Budget) -> bool:
-    """Bound by the LP if it takes a second at most; return whether it was solved."""
-    return solve_lp(search, budget, QUICK_COLUMNS)
 
 
 def solve_lp(search: Search, budget: Budget, columns: int = _LP_COLUMNS) -> bool:
