@@ -101,7 +101,7 @@ PARTS = {
     ),
     "token-search": Part("kvopt.search.stages.has_few_starts", nothing, pieces_of_traces),
     "seconds-beams": Part(
-        "kvopt.heuristics.seconds.searching.beams_in_seconds", nothing, in_seconds, "seconds"
+        "kvopt.heuristics.seconds.timed_beams.beams_in_seconds", nothing, in_seconds, "seconds"
     ),
     "sharing-beams": Part("kvopt.heuristics.trace_beams.search_traces", nothing, with_prefixes),
     "shared-prices": Part(

@@ -17,7 +17,7 @@ from dataclasses import replace
 from kvopt import Instance, TooLarge, generate
 from kvopt.errors import Stopped
 from kvopt.kernels.pipes import writing_output
-from kvopt.simulate.running import run as simulate
+from kvopt.simulate.run_policy import run as simulate
 
 POLICIES = (
     "fcfs", "mc-sf", "mc-sf:pred=noise,eps=0.5,alpha=0.1", "mc-sf-total", "svf", "h-sf",

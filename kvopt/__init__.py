@@ -66,7 +66,7 @@ _HOMES = {
     "incumbent.result": "BoundResult BoundSource Progress SolveResult Status StopReason",
     "simulate.causality": "check_online",
     "simulate.comparison": "Comparison compare",
-    "simulate.running": "run",
+    "simulate.run_policy": "run",
     "timetable.runs": "Outcome PolicyRun",
     "problem.traces": "import_trace",
 }

@@ -56,7 +56,7 @@ from kvopt.simulate.policies import (
     policy,
     register,
 )
-from kvopt.simulate.running import run
+from kvopt.simulate.run_policy import run
 from kvopt.timetable.runs import Outcome, PolicyRun
 from kvopt.timetable.schedule import Schedule, ScheduleCheck
 from kvopt.timetable.schedule_files import read_schedule, write_schedule

@@ -25,12 +25,12 @@ from kvopt.problem.scopes import Scope, least_scope
 from kvopt.problem.slo import Slo
 from kvopt.search import plan
 from kvopt.show.summary import counted
-from kvopt.simulate import running
-from kvopt.simulate.policies.base import Need, Policy
-from kvopt.simulate.policies.registry import policy as policy_from
-from kvopt.simulate.policies.servers import PausingPolicy
-from kvopt.simulate.routers.base import Router
-from kvopt.simulate.running import GivenSchedule, given_schedule
+from kvopt.simulate import run_policy
+from kvopt.simulate.policies.by_name import policy as policy_from
+from kvopt.simulate.policies.interface import Need, Policy
+from kvopt.simulate.policies.server_policies import PausingPolicy
+from kvopt.simulate.routers import Router
+from kvopt.simulate.run_policy import GivenSchedule, given_schedule
 from kvopt.timetable.runs import Outcome, PolicyRun
 
 GIVEN = "schedule"
@@ -242,7 +242,7 @@ def _judged(
         _offer_run(search, judged)
         if judged.note is not None:
             search.note(f"{label}: {judged.note}")
-        if isinstance(policy, PausingPolicy) and (note := limit_note(judged, policy.most_active)):
+        if isinstance(policy, PausingPolicy) and (note := limit_note(judged, policy.active_limit)):
             search.note(note)
         judged.measures()  # within the limit
         yield judged
@@ -275,10 +275,11 @@ def _refuse_misfit(
     Its run is stopped in the first round.  Policies that plan before it are not tried: their plans
     take long, and nothing refuses them on one worker in rounds.
     """
-    if Need.ARRIVALS in policy.needs and clock.is_even and instance.workers == 1:
+    plans = Need.ARRIVALS in policy.needs and not isinstance(policy, PausingPolicy)
+    if plans and clock.is_even and instance.workers == 1:
         return
     with suppress(Stopped):
-        running.run(
+        run_policy.run(
             instance, policy, router=router, clock=clock, label=label, should_stop=lambda: True
         )
 
@@ -294,7 +295,7 @@ def _attempt(
         if budget.over():
             raise Stopped
         with waiting_within(search.granted):
-            return running.run(
+            return run_policy.run(
                 search.instance,
                 policy,
                 router=router,

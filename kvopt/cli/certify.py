@@ -25,7 +25,7 @@ from kvopt.problem.clocks import Clock
 from kvopt.problem.problem import as_problem
 from kvopt.problem.scopes import least_scope
 from kvopt.show.summary import counted, percent, ratio, rounded
-from kvopt.simulate.routers.registry import router as router_from
+from kvopt.simulate.routers import router as router_from
 from kvopt.timetable.measures import waiting_cells
 from kvopt.timetable.run_files import RecordedRun, read_run
 from kvopt.timetable.timing import timed

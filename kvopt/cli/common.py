@@ -42,8 +42,8 @@ NOTHING_FOUND = 3
 """Exit status when the work, or its limit, ended without a result."""
 
 NAMES = {
-    "policies": "kvopt.simulate.policies.registry:POLICIES.names",
-    "routers": "kvopt.simulate.routers.registry:ROUTERS.names",
+    "policies": "kvopt.simulate.policies.by_name:POLICIES.names",
+    "routers": "kvopt.simulate.routers:ROUTERS.names",
     "engines": "kvopt.search.engines:ENGINES",
     "methods": "kvopt.search.engines:METHODS",
     "families": "kvopt.problem.families:FAMILIES",

@@ -14,8 +14,8 @@ from kvopt.errors import InvalidInput
 from kvopt.formulations.export import SUFFIXES, format_of
 from kvopt.problem.families import FAMILIES
 from kvopt.show.summary import counted
-from kvopt.simulate.policies.registry import pairs
-from kvopt.simulate.running import given_schedule
+from kvopt.simulate.policies.by_name import pairs
+from kvopt.simulate.run_policy import given_schedule
 from kvopt.timetable.records import read_record
 from kvopt.timetable.run_files import write_run
 

@@ -23,7 +23,7 @@ from kvopt.problem.hardware.fitting import fit_linear
 from kvopt.problem.hardware.presets import GIGABYTE, SHARE, Gpu, capacity
 from kvopt.problem.hardware.roofline import is_roofline, parts
 from kvopt.problem.traces.recognition import format_of
-from kvopt.simulate.routers.registry import router as router_from
+from kvopt.simulate.routers import router as router_from
 from kvopt.timetable.records import read_record
 from kvopt.timetable.run_files import RecordedRun, is_run, read_run
 from kvopt.timetable.timing import timed

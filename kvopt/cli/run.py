@@ -16,8 +16,8 @@ from kvopt.files.atomic import write_atomically
 from kvopt.incumbent.in_time import attained_in
 from kvopt.problem.slo import allowed_misses
 from kvopt.simulate.comparison import Comparison
-from kvopt.simulate.routers.registry import router as router_from
-from kvopt.simulate.running import run as simulate
+from kvopt.simulate.routers import router as router_from
+from kvopt.simulate.run_policy import run as simulate
 from kvopt.timetable.run_files import is_run
 from kvopt.timetable.schedule_files import write_schedule
 

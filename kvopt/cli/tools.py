@@ -17,8 +17,8 @@ from kvopt.incumbent.params import DEFAULT
 from kvopt.kernels.dependencies import available_solvers, missing_extras, versions
 from kvopt.show.optional import EXTRAS, remedy
 from kvopt.show.summary import counted, first_line
-from kvopt.simulate.policies.registry import policies
-from kvopt.simulate.routers.registry import ROUTERS
+from kvopt.simulate.policies.by_name import policies
+from kvopt.simulate.routers import ROUTERS
 
 
 def policies_command(

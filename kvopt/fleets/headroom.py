@@ -47,7 +47,7 @@ from kvopt.show.summary import (
     relative_gap,
     rounded,
 )
-from kvopt.simulate.policies.servers import PausingPolicy, ServerPolicy
+from kvopt.simulate.policies.server_policies import PausingPolicy, ServerPolicy
 
 _HEADROOM_TODAY = 0.4
 """Share of the time: the run of the scheduler of today, which all else is compared with."""
@@ -525,7 +525,7 @@ class _Work:
         self._set(today=today)
         policy, instance = policy_from(scheduler), self.problem.instance
         if isinstance(policy, PausingPolicy):
-            note = limit_note(today, policy.most_active)
+            note = limit_note(today, policy.active_limit)
             self._set(notes=(*self.result.notes, *([note] if note else [])))
         block = policy.block if isinstance(policy, ServerPolicy) else instance.block_size
         for_all = sum(request.peak + block for request in instance)

@@ -36,9 +36,9 @@ from kvopt.problem.requests import checked_integer
 from kvopt.problem.scopes import Scope, least_scope
 from kvopt.problem.slo import Slo
 from kvopt.show.summary import counted
-from kvopt.simulate.policies.servers import PausingPolicy
-from kvopt.simulate.routers.registry import label_of
-from kvopt.simulate.routers.registry import router as router_from
+from kvopt.simulate.policies.server_policies import PausingPolicy
+from kvopt.simulate.routers import label_of
+from kvopt.simulate.routers import router as router_from
 
 POLICIES = ("svf",)
 """Schedulers that run in addition to the one to match, unless others are named."""

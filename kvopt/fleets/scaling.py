@@ -31,9 +31,8 @@ from kvopt.problem.problem import Problem, as_problem
 from kvopt.problem.scopes import Scope, least_scope
 from kvopt.problem.slo import Slo
 from kvopt.search.attaining import bound_in_time
-from kvopt.simulate.routers.base import ArrivalRouter
-from kvopt.simulate.routers.registry import label_of
-from kvopt.simulate.routers.registry import router as router_from
+from kvopt.simulate.routers import ArrivalRouter, label_of
+from kvopt.simulate.routers import router as router_from
 
 SCHEDULERS = ("slo",)
 """Schedulers that are tried, unless others are named."""

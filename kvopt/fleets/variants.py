@@ -9,13 +9,12 @@ from typing import Any, NamedTuple
 
 from kvopt import PolicyRun
 from kvopt import policy as policy_from
-from kvopt.heuristics.seconds.server_grid import has_flags
-from kvopt.heuristics.seconds.server_runs import ServerSetting
 from kvopt.heuristics.seconds.server_search import good_settings
+from kvopt.heuristics.seconds.server_settings import ServerSetting, has_flags
 from kvopt.kernels.budget import Budget
 from kvopt.problem.problem import Problem
-from kvopt.simulate.policies.registry import pairs
-from kvopt.simulate.policies.servers import ServerPolicy
+from kvopt.simulate.policies.by_name import pairs
+from kvopt.simulate.policies.server_policies import ServerPolicy
 
 ERRORS = 0.5, 0.2, 0.0
 """Errors of predicted outputs: a prediction is between (1 - error) and (1 + error) times it."""

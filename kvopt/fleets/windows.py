@@ -26,9 +26,9 @@ from kvopt.problem.problem import Problem
 from kvopt.problem.requests import Request
 from kvopt.problem.scopes import Scope
 from kvopt.problem.slo import Levels, Slo, allowed_misses
-from kvopt.simulate.routers.base import ArrivalRouter, SwitchedRouter
-from kvopt.simulate.routers.registry import router as router_from
-from kvopt.simulate.running import run
+from kvopt.simulate.routers import ArrivalRouter, SwitchedRouter
+from kvopt.simulate.routers import router as router_from
+from kvopt.simulate.run_policy import run
 from kvopt.timetable.schedule import Schedule
 
 MOST_WINDOWS = 10_000

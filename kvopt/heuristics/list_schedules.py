@@ -11,9 +11,9 @@ from heapq import heapreplace
 from kvopt.errors import Stopped
 from kvopt.incumbent.incumbent import Search
 from kvopt.problem.instance import Instance
-from kvopt.simulate.policies.base import Policy
+from kvopt.simulate.policies.interface import Policy
 from kvopt.simulate.policies.orders import Fcfs, McSf, McSfTotal, Svf
-from kvopt.simulate.running import run
+from kvopt.simulate.run_policy import run
 from kvopt.timetable.schedule import Schedule
 
 _POLICIES: tuple[type[Policy], ...] = (Svf, McSf, McSfTotal, Fcfs)

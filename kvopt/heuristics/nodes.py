@@ -8,7 +8,7 @@ A `Node` can be copied, and run by different rules (`kvopt.heuristics.dispatch`)
 fleet share one line, from which a request goes to a worker where it fits (`FIRST`, `EMPTIEST`,
 `FULLEST`).
 
-The look-ahead decides as that of `kvopt.simulate.policies.lookahead`, in compiled loops.
+The look-ahead decides as that of `kvopt.simulate.policies.promised_memory`, in compiled loops.
 """
 
 from __future__ import annotations

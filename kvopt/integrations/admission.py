@@ -15,9 +15,9 @@ from typing import Any
 from kvopt.errors import InvalidInput
 from kvopt.problem.instance import Instance
 from kvopt.problem.predictions import Beliefs
-from kvopt.simulate.policies.base import Need, View
-from kvopt.simulate.policies.registry import policy as policy_from
-from kvopt.simulate.policies.servers import PausingPolicy
+from kvopt.simulate.policies.by_name import policy as policy_from
+from kvopt.simulate.policies.interface import Need, View
+from kvopt.simulate.policies.server_policies import PausingPolicy
 
 POLICY = "KVOPT_POLICY"
 """Environment variable with the policy; by default `svf`."""

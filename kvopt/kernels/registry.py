@@ -12,7 +12,7 @@ Thing = TypeVar("Thing")
 Own = TypeVar("Own")
 
 OTHER_REGISTERS = (
-    "register of routers and formats is in kvopt.simulate.routers.registry and kvopt.problem.traces"
+    "register of routers and formats is in kvopt.simulate.routers and kvopt.problem.traces"
 )
 """Hint for a class that may need another decorator than that for policies."""
 

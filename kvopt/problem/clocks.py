@@ -22,7 +22,7 @@ from kvopt.problem.batch_time import NANOSECONDS, BatchTime, Line
 from kvopt.problem.instance import Instance
 
 if TYPE_CHECKING:  # policies load numpy, and pictures of runs need none
-    from kvopt.simulate.policies.base import View
+    from kvopt.simulate.policies.interface import View
 
 
 LATEST = 2**63

@@ -19,7 +19,7 @@ from kvopt.problem.batch_time import BatchTime
 from kvopt.problem.scopes import Scope
 from kvopt.problem.slo import Levels
 from kvopt.search.exact.all_runs import best_in_time
-from kvopt.simulate.running import run
+from kvopt.simulate.run_policy import run
 from kvopt.timetable.schedule import Schedule
 
 _SCHEDULERS_IN_TIME = 0.3

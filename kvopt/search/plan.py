@@ -18,7 +18,7 @@ from kvopt.bounds.lp import QUICK_COLUMNS
 from kvopt.bounds.relaxations import chain
 from kvopt.bounds.staircases import FEW_REQUESTS
 from kvopt.formulations.cpsat import has_few_pairs
-from kvopt.heuristics.seconds.runs import offer_policies, search_runs
+from kvopt.heuristics.seconds.worker_moves import offer_policies, search_runs
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.proofs import Proof, VolumeProof
 from kvopt.kernels.budget import Budget

@@ -23,8 +23,8 @@ from kvopt.problem.scopes import Scope
 from kvopt.problem.slo import Slo
 from kvopt.search import plan, stages
 from kvopt.search.engines import Engine, engine_of
-from kvopt.simulate.policies.base import Policy
-from kvopt.simulate.running import GivenSchedule, given_schedule, run
+from kvopt.simulate.policies.interface import Policy
+from kvopt.simulate.run_policy import GivenSchedule, given_schedule, run
 from kvopt.timetable.schedule import Schedule
 
 _ENGINES_WITH_FIELDS = ("auto", "highs", "cpsat", "pyomo")

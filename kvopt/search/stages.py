@@ -23,7 +23,7 @@ from kvopt.bounds.volume import volume_bound
 from kvopt.errors import PolicyFault, Stopped, TooLarge
 from kvopt.formulations.highs import solved_relaxation
 from kvopt.heuristics.list_schedules import offer_list_schedules, one_after_another
-from kvopt.heuristics.seconds.runs import offer_one_by_one, policies_for
+from kvopt.heuristics.seconds.worker_moves import offer_one_by_one, policies_for
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.interrupts import run_in_thread
 from kvopt.incumbent.proofs import CheckedBound, VolumeProof, lines_of, prices_of, token_prices
@@ -33,7 +33,7 @@ from kvopt.problem.instance import Instance
 from kvopt.problem.scopes import Scope
 from kvopt.search.engines import engine_of
 from kvopt.search.meanwhile import prover
-from kvopt.simulate.running import run
+from kvopt.simulate.run_policy import run
 from kvopt.timetable.eager import eager_schedule
 
 if TYPE_CHECKING:
@@ -346,7 +346,7 @@ def as_longer_prompts(search: Search, work: Callable[[Search], object]) -> None:
 
 def search_beams_in_seconds(search: Search, budget: Budget) -> None:
     """Offer the best run of some beams by the prices of the bound, until they find none better."""
-    from kvopt.heuristics.seconds.searching import beams_in_seconds  # loads numba
+    from kvopt.heuristics.seconds.timed_beams import beams_in_seconds  # loads numba
 
     assert search.checked is not None, "the bound comes first"
     assert isinstance(search.clock, Seconds)

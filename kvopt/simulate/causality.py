@@ -9,9 +9,9 @@ from kvopt.errors import PolicyFault
 from kvopt.problem.clocks import ROUNDS
 from kvopt.problem.instance import Instance
 from kvopt.problem.requests import Prediction, Request
-from kvopt.simulate.policies.base import Policy
-from kvopt.simulate.policies.registry import policy as policy_from
-from kvopt.simulate.running import at_fault
+from kvopt.simulate.policies.by_name import policy as policy_from
+from kvopt.simulate.policies.interface import Policy
+from kvopt.simulate.run_policy import at_fault
 from kvopt.simulate.simulator import Simulation, Workload
 
 _LAST = 12
@@ -81,4 +81,4 @@ def _decided(policy: Policy, instance: Instance, now: int) -> Any:
         simulation.deliver(i)
     simulation.expects_more = False
     simulation.come_to(now)
-    return simulation.found, simulation.lost, simulation.view.active
+    return simulation.rows, simulation.lost, simulation.view.active

@@ -16,8 +16,8 @@ from kvopt.problem.problem import Problem, as_problem
 from kvopt.problem.scopes import least_scope
 from kvopt.show.dataframes import frame
 from kvopt.show.summary import Facts, Summarised
-from kvopt.simulate.policies.base import Policy
-from kvopt.simulate.running import GivenSchedule, given_schedule, run
+from kvopt.simulate.policies.interface import Policy
+from kvopt.simulate.run_policy import GivenSchedule, given_schedule, run
 from kvopt.timetable.measures import MEASURES, waiting_cells
 from kvopt.timetable.runs import PolicyRun
 from kvopt.timetable.schedule import Schedule
@@ -132,8 +132,8 @@ class Comparison(Summarised):
         return plot_runs(self.runs)
 
     def _times(self, value: int | None) -> float | None:
-        least = self.best if self.optimum is None else self.optimum
-        return value / least if value is not None and least else None
+        lowest = self.best if self.optimum is None else self.optimum
+        return value / lowest if value is not None and lowest else None
 
     @property
     def _mean(self) -> str:

@@ -23,8 +23,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from fractions import Fraction
 
-from kvopt.simulate.policies.servers import Sglang
-from kvopt.simulate.server import Server, Work
+from kvopt.simulate.block_server import Server, Work
+from kvopt.simulate.policies.server_policies import Sglang
 from kvopt.simulate.simulator import Workload
 
 FIRST_SHARE = Fraction(7, 10)
@@ -49,14 +49,12 @@ class SglangServer(Server):
         Requests to serve, and limits of the server.
     """
 
-    block_field = "page"
-
     def __init__(self, workload: Workload, policy: Sglang) -> None:
         super().__init__(workload, policy)
         self.policy = policy
         self.share = first = min(FIRST_SHARE * policy.conservative, Fraction(1))
-        self.least = first * LEAST
-        self.step = (first - self.least) / FALLS_WITHIN
+        self.lowest_share = first * LEAST
+        self.step = (first - self.lowest_share) / FALLS_WITHIN
         self.retractions = 0
         self._waiting: list[int] = []
         self._stalled: set[int] = set()  # running requests that did not yield in the last round
@@ -64,7 +62,7 @@ class SglangServer(Server):
     def _join(self, i: int) -> None:
         self._waiting.append(i)
 
-    def _known(self, i: int, work: Work, tokens: int) -> tuple[int, int]:  # noqa: ARG002
+    def _cached_after(self, i: int, work: Work, tokens: int) -> tuple[int, int]:  # noqa: ARG002
         request = self.instance.requests[i]
         kept = request.peak if self._produced[i] == request.output else request.prompt
         kept = kept // self._block * self._block  # a page that is not full is freed at once
@@ -117,11 +115,8 @@ class SglangServer(Server):
 
     def _start(self, i: int, cached: int) -> None:
         """Admit a request of which so many tokens are in the cache."""
-        before, shared = self._held(i), 0
+        before, shared = self._held(i), self._in_cache(i)[1] // self._block
         if self._cache is not None:
-            self._drop()
-            in_cache, unused = self._cache.found(i)
-            shared = (in_cache - unused) // self._block
             self._cache.start(i)
         self._free -= self._blocks(before + 1) - shared
         self._running[i] = Work(before, processed=cached, cached=cached)
@@ -152,13 +147,10 @@ class SglangServer(Server):
         pages = self._free - (self._needed(self._running) if self.policy.mixed else 0)
         left = pages * self._block - reserved
         prefill = self.policy.prefill
-        self._drop()
-        while self._waiting and len(self._running) + len(admitted) < self._most:
-            i, cached, unused = self._waiting[0], 0, 0
-            if self._cache is not None:
-                cached, unused = self._cache.found(i)
+        while self._waiting and len(self._running) + len(admitted) < self._limit:
+            cached, in_use = self._in_cache(i := self._waiting[0])
             tokens = self._blocks(self._held(i) + 1) * self._block - cached
-            needed = tokens + unused + self._expected(i) + self._block
+            needed = tokens + cached - in_use + self._expected(i) + self._block
             is_alone = not (self._running or admitted)
             if (not is_alone and needed >= left) or (admitted and tokens >= prefill):
                 break
@@ -175,7 +167,7 @@ class SglangServer(Server):
             reverse=True,
         )
         if self._needed(line) <= self._free:
-            self.share = max(self.share - self.step, self.least)
+            self.share = max(self.share - self.step, self.lowest_share)
             return
         while self._needed(line) > self._free and len(line) > 1:
             self._retract(line.pop())

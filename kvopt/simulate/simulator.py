@@ -21,7 +21,7 @@ from kvopt.problem.clocks import Clock
 from kvopt.problem.instance import Instance, refuse_extras
 from kvopt.problem.requests import volume_of
 from kvopt.problem.slo import Levels, Slo
-from kvopt.simulate.policies.base import Need, Policy, View
+from kvopt.simulate.policies.interface import Need, Policy, View
 from kvopt.timetable.cache import Cache
 from kvopt.timetable.work import Chunks, Lost
 
@@ -86,7 +86,7 @@ class Worker(ABC):
         Number of unfinished ones, and their believed token-rounds.
     time
         Begin of the current round, on the clock.
-    found
+    rows
         For each request the round of its last start, or its segments with pauses.
     lost, chunks
         Work lost in evictions, and work on prompts that yielded no token.
@@ -101,7 +101,7 @@ class Worker(ABC):
         self.members: list[int] = []
         self.requests = self.volume = self.time = 0
         self._uses = [0] * len(self.instance.forest.weights)
-        self.found: list[Any] = [None] * len(self.instance)
+        self.rows: list[Any] = [None] * len(self.instance)
         self.lost: list[Lost] = []
         self.chunks: list[Chunks] = []
         self.resumed: dict[int, int] = {}
@@ -326,7 +326,7 @@ class Simulation(Worker):
 
     def _finish(self, i: int, start: int) -> None:
         self.view.stop(i)
-        self.found[i] = start
+        self.rows[i] = start
         self.seen.clear()
         self._fruitless = 0
         self._count(i, -1)
@@ -371,12 +371,12 @@ class Simulation(Worker):
 
         If one is enough, a policy that yields them one by one is stopped after the first.
         """
-        view, started, most = self.view, list[int](), self.instance.max_active
-        if len(view.active) == most:
+        view, started, limit = self.view, list[int](), self.instance.max_active
+        if len(view.active) == limit:
             return started
         named = self.policy.admit(view)
         for i in named:
-            if len(view.active) == most:
+            if len(view.active) == limit:
                 refuse_extras(self.instance, f"{self.policy.name}, which starts several at once")
             if i not in self.waiting:
                 raise PolicyFault(f"{self.policy.name}: starts {i}, which is not waiting")
@@ -387,7 +387,7 @@ class Simulation(Worker):
                 self.resumed[view.now] = self.time
                 self._idle = False
             heapq.heappush(self.ends, (view.now + self.outputs[i], i, view.now))
-            is_full = len(view.active) == most
+            is_full = len(view.active) == limit
             if (is_one_enough or is_full) and isinstance(named, Generator):
                 named.close()
                 break

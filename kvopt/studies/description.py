@@ -29,9 +29,9 @@ from kvopt.problem.hardware.batch_time_files import (
     batch_time_from_json,
 )
 from kvopt.problem.slo import Slo, allowed_misses
-from kvopt.simulate.policies.servers import uncovered
-from kvopt.simulate.routers.registry import label_of, parts_of
-from kvopt.simulate.routers.registry import router as router_from
+from kvopt.simulate.policies.server_policies import uncovered
+from kvopt.simulate.routers import label_of, parts_of
+from kvopt.simulate.routers import router as router_from
 from kvopt.studies.sources import (
     Count,
     Entry,

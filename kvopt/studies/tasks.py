@@ -25,7 +25,7 @@ from kvopt.errors import Stopped
 from kvopt.kernels.clock import wall_time
 from kvopt.kernels.dependencies import versions
 from kvopt.kernels.modules import import_modules
-from kvopt.simulate.routers.registry import parts_of
+from kvopt.simulate.routers import parts_of
 from kvopt.studies.description import Limits, Study
 from kvopt.studies.records import (
     Record,

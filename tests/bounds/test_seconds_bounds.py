@@ -29,7 +29,7 @@ from kvopt.errors import InvalidInput
 from kvopt.incumbent.proofs import SharesProof
 from kvopt.kernels.budget import Budget
 from kvopt.problem.clocks import Seconds
-from kvopt.simulate.running import run as simulate
+from kvopt.simulate.run_policy import run as simulate
 
 MODELS: list[tuple[Lines, int, int]] = [
     ([(10, 0)], 0, 0),

@@ -219,6 +219,9 @@ def test_the_simulator_gives_what_the_literal_clock_gives() -> None:
         ]  # fmt: skip
         instance = Instance(memory, requests)
         found = content(instance, ROOF, "fcfs", "a-min:intervals=relative,eps=0.9")
+        # Without a limit only a signal, or a lack of memory, leaves a run unfinished: no starts.
+        ended = [policy["outcome"] for policy in found["policies"]]
+        assert ended == ["completed"] * 2, found["provenance"]
         for claim in (found["upper"], *found["policies"]):
             assert Claims(found).nanoseconds(claim) == claim["value"]
 

@@ -15,7 +15,7 @@ from commands import EC1, Run
 from interpreters import python
 from theirs import installed, policy_file
 
-from kvopt.simulate.policies.registry import policies
+from kvopt.simulate.policies.by_name import policies
 
 
 def test_run_prints_a_row_for_each_policy(run: Run, ec1: Path) -> None:
@@ -145,7 +145,7 @@ def test_routers_are_listed(run: Run) -> None:
 def test_a_policy_that_is_refused_leaves_the_runs_before_it(
     run: Run, large: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("kvopt.simulate.policies.phase1.programs.MOST", 20)
+    monkeypatch.setattr("kvopt.simulate.policies.phase1.MOST", 20)
     names = ("-P", "mc-sf", "-P", "sorted-f:phase1=exact")
     code, out, err = run("run", large, *names, "--json")
     assert code == 2

@@ -31,7 +31,7 @@ from kvopt.fleets.windows import Trial, Windows
 from kvopt.problem.clocks import ROUNDS, Clock, Seconds
 from kvopt.problem.problem import Problem
 from kvopt.problem.scopes import Scope
-from kvopt.simulate.running import run
+from kvopt.simulate.run_policy import run
 from kvopt.timetable.schedule import Schedule
 from kvopt.verify import verify_text
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import Any
 
 import pytest
 from effort import examples
@@ -13,16 +12,21 @@ from hypothesis import strategies as st
 
 from kvopt import BatchTime, Instance, Line, Request, generate, run, solve
 from kvopt.errors import InvalidInput
-from kvopt.heuristics.seconds.server_grid import ORDERS, Explored, Grid, sampled
-from kvopt.heuristics.seconds.server_loads import settings_by_load
-from kvopt.heuristics.seconds.server_runs import OneServer, ServerSetting
+from kvopt.heuristics.seconds.limits_by_window import Windows, settings_by_load
 from kvopt.heuristics.seconds.server_search import (
     OVER_TIME,
     good_settings,
     search_over_time,
     search_servers,
 )
-from kvopt.heuristics.seconds.server_windows import Windows
+from kvopt.heuristics.seconds.server_settings import (
+    ORDERS,
+    Explored,
+    Grid,
+    ServerSetting,
+    sampled,
+)
+from kvopt.heuristics.seconds.vllm_rules import OneServer
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.limits import Limits
 from kvopt.kernels.budget import Budget
@@ -69,10 +73,8 @@ def cases(draw: st.DrawFn) -> tuple[Instance, ServerSetting]:
     return Instance(memory, requests, max_active=most, block_size=block), setting
 
 
-def run_in_loops(instance: Instance, setting: ServerSetting, **changed: Any) -> PolicyRun:
-    server = OneServer(instance, CLOCK)
-    served = server.by(server.keys_by(setting.by))
-    events = server.events(served, setting.limits()._replace(**changed))
+def run_in_loops(instance: Instance, setting: ServerSetting) -> PolicyRun:
+    events = OneServer(instance, CLOCK).events(setting.by, setting.limits())
     return PolicyRun(instance, clock=CLOCK, policy="loops", **events)
 
 
@@ -84,8 +86,7 @@ def test_a_run_in_loops_is_the_run_of_the_policy(case: tuple[Instance, ServerSet
     assert ours.violations() == []
     assert ours.segments == named.segments
     assert sorted(ours.chunks) == sorted(chunks for chunks in named.chunks if chunks.tokens)
-    server = OneServer(instance, CLOCK)
-    latency, pauses = server.latency(server.by(server.keys_by(setting.by)), setting.limits())
+    latency, pauses = OneServer(instance, CLOCK).latency(setting.by, setting.limits())
     assert latency == ours.objective == named.objective
     assert pauses == (named.pauses > 0)
 
@@ -96,10 +97,10 @@ def test_settings_over_time_make_runs(case: tuple[Instance, ServerSetting], seed
     instance, setting = case
     server = OneServer(instance, CLOCK)
     windows = Windows(server, setting, Budget(), seed, may_pause=True)
-    windows._divide(2)
+    windows.divide(2)
     for _ in range(3):
-        windows._pass(2)
-    made = PolicyRun(instance, clock=CLOCK, policy="x", **server.events(*windows.best_run))
+        windows.go_over(2)
+    made = PolicyRun(instance, clock=CLOCK, policy="x", **windows.events())
     assert made.violations() == []
     assert made.objective == windows.best <= run_in_loops(instance, setting).objective
 
@@ -190,10 +191,10 @@ def test_a_grid_begins_on_a_sample_and_keeps_the_limits_of_servers() -> None:
     assert part is not None
     assert [r.arrival_seconds for r in part] == [3.0, 4.0, 5.0, 6.0]
     assert sampled(many, arrivals, 6) is None
-    grid = Grid.of(HUMPS, ROOF.batch_time, chunked=False)
+    grid = Grid(HUMPS, ROOF.batch_time, chunked=False)
     largest = max(request.peak for request in HUMPS)
     assert all(point.budget >= max(largest, point.cap) for point in grid.points())
-    assert 224 in Grid.of(HUMPS, ROOF.batch_time, chunked=True).budgets  # where the lines meet
+    assert 224 in Grid(HUMPS, ROOF.batch_time, chunked=True).budgets  # where the lines meet
     made = Explored(lambda _: math.inf, Budget())
     made.try_all(grid.points())
     assert made.best() is None

@@ -24,9 +24,8 @@ from kvopt import (
     solve,
 )
 from kvopt.bounds.seconds import seconds_bound
-from kvopt.heuristics.seconds import searching
-from kvopt.heuristics.seconds.beams import run_of_beam
-from kvopt.heuristics.seconds.searching import beams_in_seconds
+from kvopt.heuristics.seconds import timed_beams
+from kvopt.heuristics.seconds.timed_beams import beams_in_seconds, run_of_beam
 from kvopt.kernels.budget import Budget
 from kvopt.problem.clocks import Seconds
 from kvopt.timetable.runs import PolicyRun
@@ -101,14 +100,14 @@ def widths_of(monkeypatch: pytest.MonkeyPatch, **options: Any) -> list[int]:
         seen.append(work[3].width)
         return run_of_beam(*work)
 
-    monkeypatch.setattr(searching, "run_of_beam", noted)
+    monkeypatch.setattr(timed_beams, "run_of_beam", noted)
     made_by_beams(MIXED, ROOF, 0, 1, **options)
     return seen
 
 
 def test_beams_widen_within_time_and_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert widths_of(monkeypatch)[-1] == searching.WIDEST_WITHOUT_LIMIT
-    assert max(widths_of(monkeypatch, budget=Budget(2.0))) > searching.WIDEST_WITHOUT_LIMIT
+    assert widths_of(monkeypatch)[-1] == timed_beams.WIDEST_WITHOUT_LIMIT
+    assert max(widths_of(monkeypatch, budget=Budget(2.0))) > timed_beams.WIDEST_WITHOUT_LIMIT
     assert max(widths_of(monkeypatch, budget=Budget(1.0, ram=0))) == 1
 
 

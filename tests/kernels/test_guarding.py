@@ -24,8 +24,8 @@ class Mine(PrefixPolicy):
 """
 ROUTER = """
 from dataclasses import dataclass
-from kvopt.simulate.routers.base import ArrivalRouter
-from kvopt.simulate.routers.registry import register
+from kvopt.simulate.routers import ArrivalRouter
+from kvopt.simulate.routers import register
 
 @register
 @dataclass

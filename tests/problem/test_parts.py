@@ -21,7 +21,7 @@ from kvopt.incumbent.proofs import SplitProof
 from kvopt.problem.instance import Instance
 from kvopt.problem.parts import split
 from kvopt.problem.requests import Request
-from kvopt.simulate.policies.registry import policies
+from kvopt.simulate.policies.by_name import policies
 from kvopt.timetable.schedule import Schedule
 
 pytestmark = pytest.mark.usefixtures("processor_clock", "few_steps")

@@ -27,7 +27,7 @@ from kvopt import (
     solve,
     write_instance,
 )
-from kvopt.heuristics.seconds.runs import search_moves, search_routed
+from kvopt.heuristics.seconds.worker_moves import search_moves, search_routed
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.limits import Limits
 from kvopt.problem.clocks import Seconds

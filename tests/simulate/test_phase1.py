@@ -14,10 +14,21 @@ from literal import wang_phase1 as literal
 from kvopt.errors import TooLarge
 from kvopt.simulate.policies import fronts
 from kvopt.simulate.policies.h_sf import largest_set
-from kvopt.simulate.policies.phase1 import Auto, Candidate, Phase1, batches, solver
-from kvopt.simulate.policies.phase1.batch import best_count, columns, starts_together
-from kvopt.simulate.policies.phase1.greedy import quantile, swap, swapped
-from kvopt.simulate.policies.phase1.programs import dp, exact
+from kvopt.simulate.policies.phase1 import (
+    Auto,
+    Candidate,
+    Phase1,
+    batches,
+    best_count,
+    columns,
+    dp,
+    exact,
+    quantile,
+    solver,
+    starts_together,
+    swap,
+    swapped,
+)
 
 Running = Sequence[tuple[int, int]]
 Problem = tuple[list[Candidate], int]

@@ -15,8 +15,8 @@ from literal.common import Job, Run
 from strategies import jobs_of
 
 from kvopt import Instance, InvalidInput, Prediction, Request, run
-from kvopt.simulate.policies.base import shuffled_ranks
-from kvopt.simulate.policies.waiting import SortedLine
+from kvopt.simulate.policies.in_line import SortedLine
+from kvopt.simulate.policies.interface import shuffled_ranks
 
 Literal = Callable[[list[Job], int, list[int], list[int]], Run]
 
@@ -160,4 +160,4 @@ def test_it_is_what_sorting_anew_gives(steps: list[tuple[int, list[int]]]) -> No
             line.add(item)
         expected += joining
         assert len(line) == len(expected)
-        assert line.items() == sorted(expected)
+        assert line.items() == sorted(expected, reverse=True)

@@ -27,7 +27,7 @@ from kvopt import run as simulate
 from kvopt.errors import Stopped
 from kvopt.problem.clocks import ROUNDS
 from kvopt.problem.scopes import Scope
-from kvopt.simulate.policies.registry import policy
+from kvopt.simulate.policies.by_name import policy
 from kvopt.timetable.runs import PolicyRun
 from kvopt.timetable.work import Chunks
 

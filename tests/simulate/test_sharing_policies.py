@@ -12,7 +12,7 @@ from effort import many
 from strategies import drawn_with_prefixes, optimum_of, rows_of
 
 from kvopt import Instance, Request, Scope, compare, policy, run
-from kvopt.simulate.policies.lookahead import LookAhead
+from kvopt.simulate.policies.promised_memory import LookAhead
 
 Choice = Callable[[list[Row], int, dict[int, int], list[int], int], int]
 """Requests, block, starts of active ones, waiting ones, how many were started: the next one."""

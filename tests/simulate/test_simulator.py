@@ -27,7 +27,7 @@ from kvopt import (
 from kvopt.errors import Stopped
 from kvopt.problem.batch_time import BatchTime, Line
 from kvopt.problem.clocks import ROUNDS, Clock, Seconds
-from kvopt.simulate.policies import registry
+from kvopt.simulate.policies import by_name
 from kvopt.timetable.runs import PolicyRun
 from kvopt.timetable.work import Lost
 
@@ -305,7 +305,7 @@ class LastComeFirstServed(Policy):
 
 @pytest.mark.usefixtures("own_things")
 def test_others_can_register() -> None:
-    registry.register(LastComeFirstServed)
+    by_name.register(LastComeFirstServed)
     instance = Instance(5, [Request(0, 1, 2), Request(0, 1, 3)])
     assert run(instance, "test-lcfs:rule=2").starts == (3, 0)
     assert run(instance, LastComeFirstServed()).objective == 8
@@ -319,7 +319,7 @@ def test_a_name_belongs_to_one_policy() -> None:
         name = "mc-sf"
 
     with pytest.raises(InvalidInput, match="is the name of"):
-        registry.register(Other)
+        by_name.register(Other)
 
 
 @dataclass

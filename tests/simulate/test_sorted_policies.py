@@ -30,7 +30,7 @@ from kvopt import (
 from kvopt.bounds.mean_starts import lagrangian_mean_starts, lp_mean_starts
 from kvopt.errors import TooLarge
 from kvopt.simulate.policies import Need, policy
-from kvopt.simulate.policies.base import shuffled_ranks
+from kvopt.simulate.policies.interface import shuffled_ranks
 from kvopt.studies import read_records, read_study, run_study
 from kvopt.timetable.runs import Outcome, PolicyRun
 
@@ -251,6 +251,8 @@ def test_what_no_lp_solver_takes_needs_none() -> None:
 def test_hindsight_needs_arrivals() -> None:
     assert Need.ARRIVALS in policy("sorted-lp:hindsight=1").needs
     assert Need.ARRIVALS not in policy("sorted-lp").needs
+    assert Need.ARRIVALS in policy("least-work:keeps=next").needs
+    assert Need.ARRIVALS not in policy("least-work").needs
 
 
 def test_looking_policies_up_loads_no_solver_and_no_compiler() -> None:

@@ -19,7 +19,7 @@ from kvopt import BatchTime, Instance, Line, Request, write_instance
 from kvopt.errors import InvalidInput
 from kvopt.problem.clocks import Seconds
 from kvopt.problem.hardware.batch_time_files import PRESETS, write_batch_time
-from kvopt.simulate.running import run as simulate
+from kvopt.simulate.run_policy import run as simulate
 from kvopt.studies import Record, read_records, read_study, run_study
 from kvopt.studies.description import resolved_text, study_from_text
 from kvopt.studies.intervals import ratio_of

@@ -28,7 +28,7 @@ from kvopt import (
 )
 from kvopt.kernels.compiled import compile_here, functions_compiled
 from kvopt.problem.clocks import Seconds
-from kvopt.simulate.policies.registry import POLICIES
+from kvopt.simulate.policies.by_name import POLICIES
 
 CLOCK = Seconds(BatchTime([Line(10_000_000, 10_000)]))
 SECONDS = 1.0

@@ -8,8 +8,8 @@ from typing import Any
 
 from kvopt.kernels.registry import Registry
 from kvopt.problem.traces.formats import FORMATS
-from kvopt.simulate.policies.registry import POLICIES
-from kvopt.simulate.routers.registry import ROUTERS
+from kvopt.simulate.policies.by_name import POLICIES
+from kvopt.simulate.routers import ROUTERS
 
 REGISTRIES: tuple[Registry[Any], ...] = (POLICIES, ROUTERS, FORMATS)
 

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from kvopt import Instance, PolicyRun, run
 from kvopt.problem.clocks import Clock
-from kvopt.simulate.routers.base import ArrivalRouter, Load
+from kvopt.simulate.routers import ArrivalRouter, Load
 
 
 @dataclass

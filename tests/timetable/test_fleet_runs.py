@@ -30,8 +30,7 @@ from kvopt import (
 )
 from kvopt.errors import Stopped
 from kvopt.problem.clocks import ROUNDS, Clock, Seconds
-from kvopt.simulate.routers.base import ArrivalRouter, Load
-from kvopt.simulate.routers.registry import ROUTERS, register, router
+from kvopt.simulate.routers import ROUTERS, ArrivalRouter, Load, register, router
 
 AT_ARRIVAL = [name for name in ROUTERS.names() if router(name).is_irrevocable]
 MANY_KINDS = (

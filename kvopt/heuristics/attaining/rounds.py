@@ -22,7 +22,7 @@ from kvopt.errors import TooLarge
 from kvopt.kernels.budget import Budget
 from kvopt.problem.arrays import Floats, Integers, columns_of
 from kvopt.problem.instance import Instance
-from kvopt.simulate.running import run
+from kvopt.simulate.run_policy import run
 
 if TYPE_CHECKING:
     from kvopt.heuristics.reinsertion import Placement

@@ -1,33 +1,31 @@
 """Servers with good settings, found on a grid, and settings that change over time.
 
 One machine without prefixes is simulated in compiled loops, which take the decisions of
-`kvopt.simulate.server`.  Of a fleet they serve the share of one machine.  Then, and with prefixes,
-the best points of the grid are run by the simulator, in a fleet behind routers.
+`kvopt.simulate.vllm_server`.  Of a fleet they serve the share of one machine.  Then, and with
+prefixes, the best points of the grid are run by the simulator, in a fleet behind routers.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
-from kvopt.heuristics.seconds.runs import offer_policy
-from kvopt.heuristics.seconds.server_grid import (
+from kvopt.heuristics.seconds.limits_by_window import Windows, settings_by_load
+from kvopt.heuristics.seconds.server_settings import (
     CLASSES,
     SERVERS_ON_SAMPLE,
     Explored,
     Grid,
     Kind,
     Latency,
+    ServerSetting,
     explored,
     is_blind,
     sampled,
 )
-from kvopt.heuristics.seconds.server_loads import settings_by_load
-from kvopt.heuristics.seconds.server_loops import Served
-from kvopt.heuristics.seconds.server_runs import OneServer, ServerSetting
-from kvopt.heuristics.seconds.server_windows import Windows
+from kvopt.heuristics.seconds.vllm_rules import OneServer
+from kvopt.heuristics.seconds.worker_moves import joined_run, offer_policy
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.result import ServerAnswer
 from kvopt.kernels.budget import Budget
@@ -36,7 +34,6 @@ from kvopt.problem.clocks import Seconds
 from kvopt.problem.instance import Instance
 from kvopt.problem.problem import Problem
 from kvopt.problem.scopes import Scope
-from kvopt.timetable.runs import PolicyRun
 from kvopt.timetable.work import Chunks
 
 _SERVERS_BY_LOAD = 0.5
@@ -60,13 +57,13 @@ OVER_TIME = "settings over time"
 
 def search_servers(search: Search, budget: Budget) -> None:
     """Offer servers with the best settings of a grid, and name these."""
-    share = _share_of(search.problem)
-    if not len(share) or (server := _server_of(search.problem, share.without_prefixes())) is None:
+    problem, share = search.problem, _share_of(search.problem)
+    if (server := _server_of(problem, share)) is None:
         return  # the simulator would take too long as well
-    if search.problem.is_fleet or "prefix" in share.extras:
-        _explored_by_runs(search, share, server, budget)
+    if problem.is_fleet or "prefix" in share.extras:
+        _explore_by_runs(search, share, server, budget)
     else:
-        _explored_in_loops(search, server, budget)
+        _explore_in_loops(search, server, budget)
 
 
 def good_settings(
@@ -87,84 +84,75 @@ def good_settings(
     budget
         Time.
     """
-    share = _share_of(problem).without_prefixes()
-    if not len(share) or (server := _server_of(problem, share)) is None:
+    if (server := _server_of(problem, _share_of(problem))) is None:
         return [[] for _ in kinds]
 
     def is_any(setting: ServerSetting) -> bool:
         return any(kind(setting) for kind in kinds)
 
-    grid, made = _grid_of(problem), Explored(_in_loops(problem, server), budget)
-    made.try_all(filter(is_any, grid.points()))
+    grid, tried = _grid_of(problem), Explored(_in_loops(problem, server), budget)
+    tried.try_all(filter(is_any, grid.points()))
     for kind in (is_any, *kinds):  # limits that are good for one order are tried with the others
-        made.refine(grid, kind)
+        tried.refine(grid, kind)
     # Of settings with one latency, often the same decisions, one is enough.
-    ranked = [{made.latencies[s]: s for s in made.ranked(kind)} for kind in kinds]
+    ranked = [{tried.latencies[s]: s for s in tried.ranked(kind)} for kind in kinds]
     return [[*best.values()][:count] for best in ranked]
 
 
 def _server_of(problem: Problem, instance: Instance) -> OneServer | None:
+    """Return a server for requests, without their prefixes; None if it cannot hold them."""
     assert isinstance(problem.clock, Seconds)
-    return OneServer.of(instance, problem.clock)
+    return OneServer.of(instance.without_prefixes(), problem.clock)
 
 
 def _grid_of(problem: Problem) -> Grid:
     is_chunked = problem.scope.covers(Scope.CHUNKS)
-    return Grid.of(problem.instance, problem.clock.batch_time, chunked=is_chunked)
+    return Grid(problem.instance, problem.clock.batch_time, chunked=is_chunked)
 
 
 def _in_loops(problem: Problem, server: OneServer) -> Latency:
     """Return the latency of a setting by compiled loops."""
-    served: dict[str, Served] = {}
 
     def latency(setting: ServerSetting) -> float:
-        if setting.by not in served:
-            served[setting.by] = server.by(server.keys_by(setting.by))
-        total, pauses = server.latency(served[setting.by], setting.limits())
+        total, pauses = server.latency(setting.by, setting.limits())
         return total if problem.has_pauses or not pauses else math.inf
 
     return latency
 
 
-def _explored_in_loops(search: Search, server: OneServer, budget: Budget) -> None:
+def _explore_in_loops(search: Search, server: OneServer, budget: Budget) -> None:
     """Explore the grid on one machine, and offer the best run of each class."""
-    instance = search.instance
+    problem, instance = search.problem, search.instance
     sample = sampled(instance, search.clock.arrivals(instance))
-    few = None if sample is None else _server_of(search.problem, sample)
-    on_sample = None if few is None else _in_loops(search.problem, few)
-    grid = _grid_of(search.problem)
-    made = explored(grid, _in_loops(search.problem, server), on_sample, budget)
+    few = None if sample is None else _server_of(problem, sample)
+    on_sample = None if few is None else _in_loops(problem, few)
+    tried = explored(_grid_of(problem), _in_loops(problem, server), on_sample, budget)
     for name, kind in CLASSES.items():
-        if (best := made.best(kind)) is not None:
-            served = server.by(server.keys_by(best.by))
-            _offer(search, best.label, [server.events(served, best.limits())])
-            _answer(search, name, best, int(made.latencies[best]))
-    if (blind := made.best(is_blind)) is not None and blind.chunked:
+        if (best := tried.best(kind)) is not None:
+            _offer(search, best.label, [server.events(best.by, best.limits())])
+            _answer(search, name, best, int(tried.latencies[best]))
+    if (blind := tried.best(is_blind)) is not None and blind.chunked:
         assert isinstance(search.clock, Seconds)
         by_load = settings_by_load(instance, search.clock, blind, budget.part(_SERVERS_BY_LOAD))
         if by_load is not None:
             search.note(by_load.sentence)
 
 
-def _explored_by_runs(search: Search, share: Instance, server: OneServer, budget: Budget) -> None:
+def _explore_by_runs(search: Search, share: Instance, server: OneServer, budget: Budget) -> None:
     """Explore the grid on the share of a machine, and run the best points of it."""
-    grid, runs = _grid_of(search.problem), _Runs(search, budget)
+    grid, routed = _grid_of(search.problem), _Routed(search, budget)
     if "prefix" in share.extras:
-        # A sample has other prefixes, and says little.
-        first = [
-            grid.allowed(replace(one, chunked=grid.chunked, block=grid.block)) for one in _FIRST
-        ]
+        first = [*map(grid.allowed, _FIRST)]  # a sample has other prefixes, and says little
     else:
-        coarse = explored(
-            grid, _in_loops(search.problem, server), None, budget.part(SERVERS_ON_SAMPLE)
-        )
+        within = budget.part(SERVERS_ON_SAMPLE)
+        coarse = explored(grid, _in_loops(search.problem, server), None, within)
         first = coarse.finalists(_BEHIND_ROUTERS)
-    made = Explored(runs.latency, budget)
+    tried = Explored(routed.latency, budget)
     for setting in first:
-        made.tried(setting)
-        runs.narrow()
+        tried.try_all([setting])
+        routed.narrow()
     for kind in CLASSES.values():
-        made.refine(grid, kind)
+        tried.refine(grid, kind)
 
 
 def _share_of(problem: Problem) -> Instance:
@@ -177,38 +165,34 @@ def _share_of(problem: Problem) -> Instance:
     return instance.of_one_worker(sorted(in_order[:: instance.workers]))
 
 
-class _Runs:
+class _Routed:
     """Runs of servers by the simulator, in a fleet behind routers."""
 
     def __init__(self, search: Search, budget: Budget) -> None:
         self._search, self._budget = search, budget
         is_fleet, has_prefixes = search.problem.is_fleet, "prefix" in search.instance.extras
-        known = [name for name in _ROUTERS if has_prefixes or name != "longest-prefix"]
-        self._latencies = dict.fromkeys(known if is_fleet else ["central"], math.inf)
+        names = [name for name in _ROUTERS if has_prefixes or name != "longest-prefix"]
+        self._latencies = dict.fromkeys(names if is_fleet else ["central"], math.inf)
 
     def latency(self, setting: ServerSetting) -> float:
         """Return the latency behind the best router, and offer the runs."""
         search, lowest = self._search, math.inf
         for router, before in self._latencies.items():
-            label = _label(search, setting, router)
-            made = offer_policy(search, setting.label, label, router, self._budget)
-            if made is None or not search.problem.scope.covers(made.scope):
+            label = setting.label + (f" behind {router}" if search.problem.is_fleet else "")
+            run = offer_policy(search, setting.label, label, router, self._budget)
+            if run is None or not search.problem.scope.covers(run.scope):
                 continue
             for name, kind in CLASSES.items():
                 if kind(setting):
-                    _answer(search, name, setting, made.objective, router)
-            lowest = min(lowest, made.objective)
-            self._latencies[router] = min(before, made.objective)
+                    _answer(search, name, setting, run.objective, router)
+            lowest = min(lowest, run.objective)
+            self._latencies[router] = min(before, run.objective)
         return lowest
 
     def narrow(self) -> None:
         """Keep the best router only."""
         best = min(self._latencies, key=self._latencies.__getitem__)
         self._latencies = {best: self._latencies[best]}
-
-
-def _label(search: Search, setting: ServerSetting, router: str) -> str:
-    return f"{setting.label} behind {router}" if search.problem.is_fleet else setting.label
 
 
 def _answer(
@@ -221,47 +205,36 @@ def _answer(
 
 def _offer(search: Search, label: str, events: Sequence[Mapping[str, Any]]) -> None:
     """Offer a run of all machines by the work of each of them."""
-    began = wall_time()
-    members = [[*range(len(search.instance))]]
+    began, members = wall_time(), [[*range(len(search.instance))]]
     if search.problem.is_fleet:
         assert search.best is not None
         members = search.best.members
     segments: list[Any] = [None] * len(search.instance)
     workers, chunks = [0] * len(segments), list[Chunks]()
-    for worker, (own, work) in enumerate(zip(members, events, strict=True)):
-        for i, rows in zip(own, work["segments"], strict=True):
+    for worker, (served, work) in enumerate(zip(members, events, strict=True)):
+        for i, rows in zip(served, work["segments"], strict=True):
             segments[i], workers[i] = rows, worker
-        chunks += (piece._replace(request=own[piece.request]) for piece in work["chunks"])
-    made = PolicyRun(
-        search.instance,
-        workers=workers,
-        segments=segments,
-        clock=search.clock,
-        chunks=chunks,
-        resumed=[resumed for work in events for resumed in work["resumed"]],
-        policy=label,
-        wall_seconds=wall_time() - began,
-    )
-    search.offer(made, label)
+        chunks += (piece._replace(request=served[piece.request]) for piece in work["chunks"])
+    resumed = [times for work in events for times in work["resumed"]]
+    work = {"workers": workers, "segments": segments, "chunks": chunks, "resumed": resumed}
+    search.offer(joined_run(search, label, began, **work), label)
 
 
 def search_over_time(search: Search, budget: Budget) -> None:
     """Offer the best run with settings that change over time, from the best settings of a grid."""
-    best = search.best
+    best, problem = search.best, search.problem
     assert best is not None
     setting = ServerSetting.of_policy(search.servers["all"].policy)
-    is_fleet = search.problem.is_fleet
-    parts = [part.instance for part in best.parts] if is_fleet else [search.instance]
-    servers = [_server_of(search.problem, part) for part in parts]
+    parts = [part.instance for part in best.parts] if problem.is_fleet else [search.instance]
+    servers = [_server_of(problem, part) for part in parts]
     if not all(servers) or "prefix" in search.instance.extras:
         return
     events: list[Mapping[str, Any]] = []
     for left, server in zip(range(len(servers), 0, -1), servers, strict=True):
         assert server is not None
-        own = budget.part(_SERVERS_OVER_TIME / left)
-        windows = Windows(
-            server, setting, own, search.limits.seed, may_pause=search.problem.has_pauses
-        )
+        within = budget.part(_SERVERS_OVER_TIME / left)
+        may_pause, seed = problem.has_pauses, search.limits.seed
+        windows = Windows(server, setting, within, seed, may_pause=may_pause)
         events.append({})
         for events[-1] in windows.search():
             if left == 1:

@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 from kvopt.bounds.slo_prices import Span
 from kvopt.heuristics.attaining.rounds import Attaining
-from kvopt.heuristics.seconds.runs import joined_run
+from kvopt.heuristics.seconds.worker_moves import joined_run
 from kvopt.incumbent.incumbent import Search
 from kvopt.kernels.budget import Budget
 from kvopt.kernels.clock import wall_time
@@ -279,7 +279,8 @@ def search_all(search: Search, _: Budget) -> None:
             for place, start in node.starts:
                 starts[members[place]], workers[members[place]] = start, worker
             resumed.append(dict(node.waits))
-        search.offer(joined_run(search, _NAME, starts, workers, resumed, began), _NAME)
+        work = {"starts": starts, "workers": workers, "resumed": resumed}
+        search.offer(joined_run(search, _NAME, began, **work), _NAME)
     if is_complete and search.objective is not None and Scope.RESTARTS.covers(search.problem.scope):
         search.offer_claimed(search.objective, _NAME)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -10,13 +9,14 @@ from random import Random
 
 from kvopt.errors import InvalidInput
 from kvopt.problem.instance import Instance
-from kvopt.simulate.policies.base import Policy, View, fraction_below_one
-from kvopt.simulate.policies.registry import register
+from kvopt.simulate.policies.by_name import register
+from kvopt.simulate.policies.in_line import Key, LinePolicy
+from kvopt.simulate.policies.interface import View, fraction_below_one
 
 
 @register
 @dataclass
-class AlphaProtect(Policy):
+class AlphaProtect(LinePolicy):
     """Admit by arrival while memory now stays within ``(1 - alpha) M``; clear on overflow.
 
     Memory now counts one further token for each active request and ``s + 1`` for each
@@ -35,33 +35,27 @@ class AlphaProtect(Policy):
 
     def begin(self, view: View) -> None:
         """Start with an empty line."""
-        self._line: list[tuple[int, int]] = []
-        self._gone: set[int] = set()  # requests in line that another worker has started
+        super().begin(view)
         self._limit = int((1 - self.alpha) * view.memory)
 
-    def arrived(self, view: View, i: int) -> None:
-        """Join the line."""
-        heapq.heappush(self._line, (view.arrivals[i], i))
+    def key(self, view: View, i: int) -> Key:
+        """Return the arrival: ties are broken by position alone."""
+        return (view.arrivals[i],)
+
+    full_key = key
 
     def evicted(self, view: View, i: int, start: int) -> None:
         """Join the line again."""
         self.arrived(view, i)
 
-    def withdrawn(self, view: View, i: int) -> None:
-        """Skip it at the front of the line."""
-        self._gone.add(i)
-
     def admit(self, view: View) -> Iterable[int]:
         """Start from the front of the line while the limit allows."""
-        line = self._line
-        while line:
-            i = line[0][1]
-            waits = i not in self._gone
-            if waits and view.next_load + view.prompts[i] - view.matched(i) + 1 > self._limit:
+        while line := self._line.items():
+            i = line[-1][-1]
+            if view.next_load + view.prompts[i] - view.matched(i) + 1 > self._limit:
                 return
-            heapq.heappop(line)
-            if waits:
-                yield i
+            line.pop()
+            yield i
 
 
 @register

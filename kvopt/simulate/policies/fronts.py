@@ -16,13 +16,14 @@ arrays: if compiled code creates the arrays that it returns, Ctrl-C in between m
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from heapq import heappush, heapreplace
 from typing import Any, TypeVar
 
 import numpy as np
 
 from kvopt.errors import TooLarge
 from kvopt.kernels.interruptible import machine_code
-from kvopt.problem.arrays import Flags, Integers
+from kvopt.problem.arrays import Integers
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -30,16 +31,23 @@ _FEW = 200
 """Up to so many entries of a table loading a compiler takes longer than it saves."""
 
 
-def undominated(prompts: Integers, most: int) -> Integers:
+def undominated(prompts: Integers, limit: int) -> Integers:
     """Return the places that can be in a best set of at most so many, in ascending order.
 
     An earlier request with a prompt that is not longer can replace a member: the size of the set
     stays, its outputs do not grow, and it is earlier in tie order.  So a best set with a member has
     all such requests too, and they must fit.
     """
-    kept = np.zeros(len(prompts), np.bool_)
-    _quick(_undominated, len(prompts))(prompts, most, kept)
-    return np.flatnonzero(kept)
+    smallest, places = list[int](), list[int]()  # the smallest prompts so far, negated, as a heap
+    for place, prompt in enumerate(prompts.tolist()):
+        if len(smallest) < limit:
+            heappush(smallest, -prompt)
+        elif prompt < -smallest[0]:
+            heapreplace(smallest, -prompt)
+        else:
+            continue
+        places.append(place)
+    return np.array(places, dtype=np.int64)
 
 
 LARGEST = 2**25
@@ -56,7 +64,7 @@ class Together:
     ----------
     prompts, outputs
         Those of the candidates.
-    memory, most
+    memory, limit
         Limits of the tokens held, and of the members of a set.
     running
         Tokens held now, and rounds to the believed completion, of each active request.
@@ -77,13 +85,13 @@ class Together:
         prompts: Integers,
         outputs: Integers,
         memory: int,
-        most: int,
+        limit: int,
         running: Sequence[tuple[int, int]] = (),
         *,
         grows: bool = True,
     ) -> None:
-        self.prompts, self.outputs, self.memory, self.most = prompts, outputs, memory, most
-        counts = np.arange(most + 1)
+        self.prompts, self.outputs, self.memory, self.limit = prompts, outputs, memory, limit
+        counts = np.arange(limit + 1)
         self.joins = memory - _times(outputs, counts * grows, memory)
         self.between = np.full(self.joins.shape, memory)
         if running:
@@ -98,14 +106,14 @@ class Together:
         """Return the size of the largest sets."""
         return int(self._quick(_largest)(self.prompts, self.joins, self.between))
 
-    def best(self, least: int) -> dict[int, tuple[int, list[int]]]:
+    def best(self, minimum: int) -> dict[int, tuple[int, list[int]]]:
         """Return the least sum of outputs by size, and the places of the first such set.
 
-        Sets of fewer members than ``least`` are ignored.
+        Sets of fewer members than ``minimum`` are ignored.
         """
-        room = np.full((len(self.prompts) + 1, self.most + 1), -1)
-        self._quick(_rooms)(self.prompts, self.joins, self.between, least, room)
-        best, size = np.full((self.most + 1, 2), -1), _FIRST_CHAINS
+        room = np.full((len(self.prompts) + 1, self.limit + 1), -1)
+        self._quick(_rooms)(self.prompts, self.joins, self.between, minimum, room)
+        best, size = np.full((self.limit + 1, 2), -1), _FIRST_CHAINS
         while size <= LARGEST:
             chains = np.empty((size, 2), np.int64)
             tables = self.prompts, self.outputs, self.joins, room
@@ -113,17 +121,14 @@ class Together:
                 return {
                     count: (total, _chain(node, chains))
                     for count, (total, node) in enumerate(best.tolist())
-                    if count >= least and total >= 0
+                    if count >= minimum and total >= 0
                 }
             size *= 4
         raise TooLarge(f"more than {LARGEST:,} sets would have to be compared")
 
     def _quick(self, function: Function) -> Function:
-        return _quick(function, self.joins.size)
-
-
-def _quick(function: Function, size: int) -> Function:
-    return function if size <= _FEW else machine_code(function)
+        """Return a function as machine code, unless loading a compiler takes longer."""
+        return function if self.joins.size <= _FEW else machine_code(function)
 
 
 def _times(outputs: Integers, counts: Integers, memory: int) -> Integers:
@@ -146,35 +151,21 @@ def _chain(node: int, chains: Integers) -> list[int]:
     return places
 
 
-def _undominated(prompts: Integers, most: int, kept: Flags) -> None:
-    """Mark requests with fewer than so many earlier ones whose prompts are not longer."""
-    least = np.full(most, 2**62)  # the smallest ones so far
-    for place in range(len(prompts)):
-        prompt, rank = prompts[place], most - 1
-        if prompt >= least[rank]:
-            continue
-        kept[place] = True
-        while rank > 0 and least[rank - 1] > prompt:
-            least[rank] = least[rank - 1]
-            rank -= 1
-        least[rank] = prompt
-
-
 def _largest(prompts: Integers, joins: Integers, between: Integers) -> int:
     """Return the size of a largest set; the least S for every c suffices."""
     nothing = 2**62
-    least = np.full(joins.shape[1], nothing)
-    least[0] = 0
+    lowest = np.full(joins.shape[1], nothing)
+    lowest[0] = 0
     for place in range(len(prompts) - 1, -1, -1):
         for count in range(joins.shape[1] - 1, 0, -1):
-            grown = least[count - 1] + prompts[place]
-            if grown < least[count] and grown <= joins[place, count]:
-                least[count] = grown
+            grown = lowest[count - 1] + prompts[place]
+            if grown < lowest[count] and grown <= joins[place, count]:
+                lowest[count] = grown
         for count in range(joins.shape[1]):
-            if least[count] > between[place, count]:
-                least[count] = nothing
+            if lowest[count] > between[place, count]:
+                lowest[count] = nothing
     size: int = joins.shape[1] - 1
-    while size > 0 and least[size] == nothing:
+    while size > 0 and lowest[size] == nothing:
         size -= 1
     return size
 
@@ -215,16 +206,18 @@ def _fronts(
     the one that the current place joins is earlier than the one that it does not join; and
     within each of the two lists the one with more S is, or it would have been dropped.
     """
-    most, width, nodes = joins.shape[1] - 1, 64, 0
-    front = np.zeros((most + 1, width, 3), np.int64)  # S, sum of outputs and node of chains
+    limit, width, nodes = joins.shape[1] - 1, 64, 0
+    front = np.zeros((limit + 1, width, 3), np.int64)  # S, sum of outputs and node of chains
     merged = np.empty((2 * width, 3), np.int64)
-    lengths = np.zeros(most + 1, np.int64)
+    lengths = np.zeros(limit + 1, np.int64)
     front[0, 0, 2], lengths[0] = -1, 1
     for place in range(len(prompts) - 1, -1, -1):
-        for count in range(min(most, len(prompts) - place), -1, -1):
+        for count in range(min(limit, len(prompts) - place), -1, -1):
             stays, joined = lengths[count], lengths[count - 1] if count else 0
             if nodes + joined > len(chains):
                 return False
+
+            # Both lists ascend in S: one without the place, one with it, are merged.
             left = right = length = 0
             last, last_joined = 2**62, False
             while left < stays or right < joined:
@@ -244,6 +237,8 @@ def _fronts(
                     tokens, total = front[count, left, 0], front[count, left, 1]
                     node = front[count, left, 2]
                     left += 1
+
+                # A chain with more S is kept only if its sum is less, or equal and it is earlier.
                 is_earlier = is_joining or not last_joined
                 if tokens > within or total > last:
                     continue
@@ -262,7 +257,7 @@ def _fronts(
                 width *= 2
             front[count, :length] = merged[:length]
             lengths[count] = length
-    for count in range(most + 1):
+    for count in range(limit + 1):
         if lengths[count]:
             best[count] = front[count, lengths[count] - 1, 1:]
     return True

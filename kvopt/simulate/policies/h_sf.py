@@ -8,13 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from kvopt.problem.arrays import Integers
-from kvopt.simulate.policies.base import View
+from kvopt.simulate.policies.by_name import register
 from kvopt.simulate.policies.fronts import Together, undominated
-from kvopt.simulate.policies.in_line import AheadPolicy
-from kvopt.simulate.policies.phase1 import Candidate
-from kvopt.simulate.policies.phase1.batch import columns
-from kvopt.simulate.policies.registry import register
-from kvopt.simulate.policies.waiting import Waiting
+from kvopt.simulate.policies.in_line import AheadPolicy, SortedLine
+from kvopt.simulate.policies.interface import View
+from kvopt.simulate.policies.phase1 import Candidate, columns
 
 
 @register
@@ -34,48 +32,51 @@ class HSf(AheadPolicy):
     def begin(self, view: View) -> None:
         """Start with no waiting request."""
         super().begin(view)
-        self._waiting = Waiting()
+        self._waiting: SortedLine[Candidate] = SortedLine()
+        self._prompts: SortedLine[int] = SortedLine()
 
     def arrived(self, view: View, i: int) -> None:
         """Wait."""
         self._waiting.add(self._candidate(view, i))
+        self._prompts.add(view.prompts[i])
 
     def withdrawn(self, view: View, i: int) -> None:
         """Wait no longer."""
         self._waiting.remove(self._candidate(view, i))
+        self._prompts.remove(view.prompts[i])
 
     def admit(self, view: View) -> Iterable[int]:
         """Start a largest set; if none fits, store the round at which one may."""
         self._wake = None
-        waiting = self._waiting.candidates.items()
+        waiting = self._waiting.items()
         if not waiting or self._none_fits(view, waiting):
             return
-        for candidate in self._chosen(view, waiting):
-            self._waiting.remove(candidate)
+        for candidate in self._chosen(view, waiting[::-1]):
+            self.withdrawn(view, candidate.position)
             self.promise(view, candidate.position)
             yield candidate.position
-        self._wake = view.now + 1 if len(self._waiting.candidates) else None
+        self._wake = view.now + 1 if len(self._waiting) else None
 
     def _candidate(self, view: View, i: int) -> Candidate:
         return Candidate(view.beliefs.output[i], view.prompts[i], view.arrivals[i], i)
 
     def _none_fits(self, view: View, waiting: list[Candidate]) -> bool:
         """Whether no request fits, to be woken before the first one may."""
-        narrowest = self._waiting.prompts.items()[0]
-        wait = self._ahead.wait(narrowest, waiting[0].output, view.now)
+        narrowest = self._prompts.items()[-1]
+        wait = self._ahead.wait(narrowest, waiting[-1].output, view.now)
         if self._must_wait(view, wait):
             return True  # a request that is larger in both waits at least as long
-        least, prompt = 0, -1
-        for candidate in waiting:  # by output: only a smaller prompt can fit better
+        shortest, prompt = 0, -1
+        for candidate in reversed(waiting):  # by output: only a smaller prompt can fit better
             if prompt < 0 or candidate.prompt < prompt:
                 prompt = candidate.prompt
                 wait = self._ahead.wait(prompt, candidate.output, view.now)
                 if not wait:
                     return False
-                least = min(least or wait, wait)
+                shortest = min(shortest or wait, wait)
             if prompt == narrowest:
                 break
-        self._wake = view.now + least if len(self._ahead) else None
+        self._wake = view.now + shortest if len(self._ahead) else None
         return True
 
     def _chosen(self, view: View, waiting: list[Candidate]) -> list[Candidate]:
@@ -108,9 +109,9 @@ def largest_set(
         Tokens that may be held.
     """
     room = memory - sum(held for held, _ in running) - len(running)  # in the next round
-    most = int(np.searchsorted((np.sort(prompts) + 1).cumsum(), room, "right"))
-    places = undominated(prompts, most)
-    together = Together(prompts[places], outputs[places], memory, most, running)
+    limit = int(np.searchsorted((np.sort(prompts) + 1).cumsum(), room, "right"))
+    places = undominated(prompts, limit)
+    together = Together(prompts[places], outputs[places], memory, limit, running)
     size = together.largest()
     places = places[undominated(prompts[places], size)]
     together = Together(prompts[places], outputs[places], memory, size, running)

@@ -7,19 +7,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from kvopt.bounds.mean_starts import (
-    lagrangian_mean_starts,
-    lp_mean_starts,
-    lp_nonzeros,
-)
+from kvopt.bounds.mean_starts import lagrangian_mean_starts, lp_mean_starts, lp_nonzeros
 from kvopt.errors import InvalidInput, TooLarge
 from kvopt.problem.instance import Instance
 from kvopt.problem.requests import Request
-from kvopt.simulate.policies.base import Need, View
-from kvopt.simulate.policies.phase1 import Candidate, batches
-from kvopt.simulate.policies.phase1.greedy import swapped
+from kvopt.simulate.policies.by_name import register
+from kvopt.simulate.policies.interface import Need, View
+from kvopt.simulate.policies.phase1 import Candidate, batches, swapped
 from kvopt.simulate.policies.planned import PlannedPolicy
-from kvopt.simulate.policies.registry import register
 
 _LP = "a vertex of the LP"
 _AVERAGES = "Lagrangian averages, not the LP"

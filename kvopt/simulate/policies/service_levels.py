@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from kvopt.errors import InvalidInput
-from kvopt.simulate.policies.base import View
-from kvopt.simulate.policies.in_line import AheadPolicy
-from kvopt.simulate.policies.registry import register
-from kvopt.simulate.policies.waiting import SortedLine
+from kvopt.simulate.policies.by_name import register
+from kvopt.simulate.policies.in_line import AheadPolicy, SortedLine
+from kvopt.simulate.policies.interface import View
 
 _WINDOW = 8
 """Limit of the requests that are passed over in a round."""
@@ -92,7 +91,7 @@ class ServiceLevels(AheadPolicy):
         """Start requests of a line that fit and make none late, past a few that wait."""
         place, is_hopeful = 0, line is self._hopeful
         while place < min(len(line), _WINDOW):
-            key = line.items()[place]
+            key = line.items()[-1 - place]
             i = key[1]
             if is_hopeful and self._is_late(view, i):
                 line.remove(key)

@@ -1,6 +1,6 @@
 """The rules of vLLM's scheduler in compiled loops, with limits that may change over time.
 
-`kvopt.simulate.server` has the same rules for every clock, prefixes and fleets, and is the
+`kvopt.simulate.vllm_server` has the same rules for every clock, prefixes and fleets, and is the
 reference: with one setting both take the same decisions.  Here a run of 20,000 requests takes 5 ms
 instead of seconds, its state can be copied, and limits and the line of requests are arrays, so that
 a search can vary them.
@@ -8,47 +8,59 @@ a search can vary them.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from kvopt.heuristics.attaining.loops import Timed, round_length
+from kvopt.bounds.seconds_evaluation import request_times
+from kvopt.heuristics.attaining.loops import Timed, round_length, timed_of
 from kvopt.kernels.compiled import compiled
 from kvopt.kernels.copying import copy_into, order_of
-from kvopt.problem.arrays import Integers
+from kvopt.kernels.magnitudes import NEVER, fits
+from kvopt.problem.arrays import Integers, columns_of
+from kvopt.problem.clocks import Seconds, arrivals_ns
+from kvopt.problem.instance import Instance
+from kvopt.simulate.policies.by_name import policy
+from kvopt.simulate.policies.server_policies import ServerPolicy
+from kvopt.timetable.work import Chunks
+
+LARGEST_CAP = 1024
+"""Limit of active requests."""
+_MOST_ROUNDS, _MOST_TOKENS = 20_000_000, 2_000_000_000
+"""Limits of all outputs, and of all tokens, which are simulated round by round."""
 
 (
     NOW, TIME, COME, WAITING, ACTIVE, FREE, BASE, WINDOW, LATENCY, DONE, SPANS, PIECES, WAITS,
-    NUMBER, PARTIAL, PROCESSED, BEFORE, PARTIAL_NUMBER, MASS, SINCE,
-) = range(20)  # fmt: skip
+    NUMBER, PARTIAL, PROCESSED, BEFORE, MASS, SINCE,
+) = range(19)  # fmt: skip
 """Entries of `ServerState.counts`: the round and its time, numbers of arrived, waiting and decoding
 requests, free blocks, the sum of tokens before less starts over decoding requests, the window,
 total latency, numbers of completed requests, of recorded spans, pieces and resumptions, and of
-admissions; the request with an unfinished prompt or -1, its processed tokens, its tokens before
-it was admitted, and the number of its admission; the weights of arrived unfinished requests, and
-these times their arrivals."""
+admissions; the request with an unfinished prompt or -1, which is the last admitted one, its
+processed tokens, and its tokens before it was admitted; the weights of arrived unfinished requests,
+and these times their arrivals."""
 END, START, HELD_BEFORE, ADMITTED, PRODUCED = range(5)
 """Rows of `ServerState.columns`: of decoding requests the completion, the start, the tokens before
 it and the number of the admission; of all requests the tokens before the last admission."""
 
 
-class Settings(NamedTuple):
+class WindowLimits(NamedTuple):
     """Limits of a server by window of time.
 
     Parameters
     ----------
     borders
         Begin of each window; the first is 0.
-    budgets, caps, prompts
-        In each window the most tokens of a round, requests at once, and prompts of a round.
+    limits
+        Of each window, in three rows, the limits of tokens in a round, of requests at once, and of
+        prompts in a round.
     is_chunked
         Whether a prompt may be processed in pieces.
     """
 
     borders: Integers
-    budgets: Integers
-    caps: Integers
-    prompts: Integers
+    limits: Integers
     is_chunked: bool
 
 
@@ -59,22 +71,18 @@ class Served(NamedTuple):
     ----------
     timed
         Requests on the clock; they are visible from ``timed.arrivals`` on.
-    since
-        Times from which their latency counts.
     weights
         Weights of their latency.
     keys
-        Key of each request: the least is admitted first, the largest preempted; all differ.
-    block, blocks
-        Tokens of a block, and blocks of the memory.
+        Key of each request: the lowest is admitted first, the largest preempted; all differ.
+    block
+        Tokens of a block.
     """
 
     timed: Timed
-    since: Integers
     weights: Integers
     keys: Integers
     block: int
-    blocks: int
 
 
 class ServerState(NamedTuple):
@@ -117,29 +125,6 @@ class Record(NamedTuple):
     resumed: Integers
 
 
-def state_before(served: Served, most: int) -> ServerState:
-    """Return the state before any request has arrived, for at most so many requests at once."""
-    count = len(served.keys)
-    counts = np.zeros(20, dtype=np.int64)
-    counts[FREE], counts[PARTIAL] = served.blocks, -1
-    return ServerState(
-        counts,
-        np.zeros(count + 1, dtype=np.int64),
-        np.zeros(min(count, most) + 1, dtype=np.int64),
-        np.zeros((5, count), dtype=np.int64),
-        np.zeros(served.block, dtype=np.int64),
-    )
-
-
-def record_of(count: int, spans: int = 0, pieces: int = 0) -> Record:
-    """Return room for events; without any nothing but resumptions is recorded."""
-    return Record(
-        np.zeros((spans, 3), dtype=np.int64),
-        np.zeros((pieces, 4), dtype=np.int64),
-        np.zeros((count + 1, 2), dtype=np.int64),
-    )
-
-
 @compiled
 def copy_state(state: ServerState, copy: ServerState) -> None:
     """Copy a state."""
@@ -157,7 +142,7 @@ def copy_state(state: ServerState, copy: ServerState) -> None:
 
 @compiled
 def serve_until(
-    served: Served, settings: Settings, state: ServerState, until: int, record: Record
+    served: Served, settings: WindowLimits, state: ServerState, until: int, record: Record
 ) -> None:
     """Let rounds pass that begin before a time, or until all requests are completed.
 
@@ -166,17 +151,13 @@ def serve_until(
     timed, keys, block = served.timed, served.keys, served.block
     counts, waiting, active, columns, growing = state
     ends, produced, outputs = columns[END], columns[PRODUCED], timed.outputs
-    borders, budgets, caps, limits = (
-        settings.borders,
-        settings.budgets,
-        settings.caps,
-        settings.prompts,
-    )
+    borders, limits = settings.borders, settings.limits
     arrivals, coming, lengths = timed.arrivals, timed.coming, timed.prompts
-    since, weights, pace, kv_ns = served.since, served.weights, timed.pace, timed.pace.kv_ns
+    weights, pace, kv_ns = served.weights, timed.pace, timed.pace.kv_ns
     spans, pieces, resumed = record
     total = len(keys)
     while counts[DONE] < total:
+        # An idle server waits for the next arrival.
         if counts[ACTIVE] == 0 and counts[PARTIAL] < 0 and counts[WAITING] == 0:
             arrival = arrivals[coming[counts[COME]]]
             if max(arrival, counts[TIME]) >= until:
@@ -187,13 +168,15 @@ def serve_until(
             counts[WAITS] += 1
         if counts[TIME] >= until:
             return
+
+        # Requests that arrived join the line, and the limits of the window apply.
         while counts[COME] < total:
             i = coming[counts[COME]]
             if arrivals[i] > counts[TIME]:
                 break
             counts[COME] += 1
             counts[MASS] += weights[i]
-            counts[SINCE] += weights[i] * since[i]
+            counts[SINCE] += weights[i] * arrivals[i]
             _push(keys, waiting, counts, WAITING, i)
         while counts[WINDOW] + 1 < len(borders) and borders[counts[WINDOW] + 1] <= counts[TIME]:
             counts[WINDOW] += 1
@@ -201,11 +184,12 @@ def serve_until(
 
         # Requests in the batch proceed; if blocks run out some are preempted, and none is admitted.
         now, prompts, number = counts[NOW], 0, 0
-        budget = budgets[window] - counts[ACTIVE]
+        budget = limits[0, window] - counts[ACTIVE]
         needed, piece = growing[now % block], 0
         if counts[PARTIAL] >= 0:
-            piece, more = _piece(counts, block, budget)
-            needed += more
+            held = counts[PROCESSED]
+            piece = max(1, min(counts[BEFORE] + 1 - held, budget))
+            needed += -(-(held + piece) // block) + (-held // block)
         is_calm, is_settled = needed <= counts[FREE], False
         if is_calm:
             counts[FREE] -= needed
@@ -216,12 +200,13 @@ def serve_until(
             budget -= piece
             number = 1
 
+        # Waiting requests are admitted, up to the first that does not fit.
         while is_calm:
             running = counts[ACTIVE] + (counts[PARTIAL] >= 0)
-            if counts[WAITING] == 0 or running >= caps[window]:
+            if counts[WAITING] == 0 or running >= limits[1, window]:
                 is_settled = True
                 break
-            if budget <= 0 or number >= limits[window]:
+            if budget <= 0 or number >= limits[2, window]:
                 break
             i = waiting[0]
             before = lengths[i] + produced[i]
@@ -237,7 +222,6 @@ def serve_until(
             counts[FREE] -= -(-tokens // block)
             counts[PARTIAL], counts[PROCESSED], counts[BEFORE] = i, 0, before
             counts[NUMBER] += 1
-            counts[PARTIAL_NUMBER] = counts[NUMBER]
             prompts += _process(counts, active, columns, growing, outputs, block, tokens, pieces)
 
         # The round passes, and those after it in which every request yields a token, no more.
@@ -262,12 +246,14 @@ def serve_until(
                 time += flat + kv_ns * held
             counts[FREE] = free
         counts[NOW], counts[TIME] = now, time
+
+        # Requests that yielded their last token leave.
         while counts[ACTIVE] and ends[active[0]] == now:
             i = active[0]
             _stop(counts, columns, growing, block, i, spans)
-            counts[LATENCY] += weights[i] * (time - since[i])
+            counts[LATENCY] += weights[i] * (time - arrivals[i])
             counts[MASS] -= weights[i]
-            counts[SINCE] -= weights[i] * since[i]
+            counts[SINCE] -= weights[i] * arrivals[i]
             counts[DONE] += 1
             _pop(ends, active, counts, ACTIVE)
 
@@ -285,7 +271,7 @@ def _push(keys: Integers, heap: Integers, counts: Integers, size: int, i: int) -
 
 @compiled
 def _pop(keys: Integers, heap: Integers, counts: Integers, size: int) -> None:
-    """Remove the request with the least key from a heap."""
+    """Remove the request with the lowest key from a heap."""
     counts[size] -= 1
     count, place = counts[size], 0
     last = heap[count]
@@ -298,14 +284,6 @@ def _pop(keys: Integers, heap: Integers, counts: Integers, size: int) -> None:
         heap[place] = heap[child]
         place = child
     heap[place] = last
-
-
-@compiled
-def _piece(counts: Integers, block: int, budget: int) -> tuple[int, int]:
-    """Return the tokens of the unfinished prompt that a round processes, and blocks for them."""
-    held = counts[PROCESSED]
-    tokens = max(1, min(counts[BEFORE] + 1 - held, budget))
-    return tokens, -(-(held + tokens) // block) + (-held // block)
 
 
 @compiled
@@ -330,7 +308,7 @@ def _process(
         return tokens
     columns[END, i] = now + outputs[i] - columns[PRODUCED, i]
     columns[START, i], columns[HELD_BEFORE, i] = now, before
-    columns[ADMITTED, i] = counts[PARTIAL_NUMBER]
+    columns[ADMITTED, i] = counts[NUMBER]
     _push(columns[END], active, counts, ACTIVE, i)
     counts[PARTIAL] = -1
     counts[BASE] += before - now
@@ -381,11 +359,15 @@ def _make_room(
         if not is_piece and is_gone[place]:
             continue
         if is_piece:
-            piece, needed = _piece(counts, block, budget)
+            held = counts[PROCESSED]
+            piece = max(1, min(counts[BEFORE] + 1 - held, budget))
+            needed = -(-(held + piece) // block) + (-held // block)
         else:
             held = before[batch[place]] + now - starts[batch[place]]
             needed = int(held % block == 0)
         is_here = True
+
+        # The largest key is preempted until there is room, the request itself if it is the last.
         while needed > counts[FREE] and is_here:
             last, worst = -1, counts[PARTIAL]
             for other in range(number):
@@ -399,6 +381,7 @@ def _make_room(
                 counts[PARTIAL] = -1
                 is_here = not is_piece
                 continue
+            # What it took in this round is given back.
             budget += went_on[last]
             if went_on[last] and (before[worst] + now - starts[worst]) % block == 0:
                 counts[FREE] += 1
@@ -416,3 +399,121 @@ def _make_room(
         if not is_gone[place]:
             _push(ends, active, counts, ACTIVE, batch[place])
     return (piece if counts[PARTIAL] >= 0 else 0), is_calm
+
+
+class OneServer:
+    """Requests on one machine, in arrays, and runs of servers in compiled loops.
+
+    Parameters
+    ----------
+    instance, clock
+        The requests, on one worker and without prefixes, and how long rounds last.
+
+    Attributes
+    ----------
+    max_active
+        Limit of active requests, by servers and by the instance.
+    """
+
+    def __init__(self, instance: Instance, clock: Seconds) -> None:
+        self.instance = instance
+        self.max_active = min(instance.max_active or LARGEST_CAP, LARGEST_CAP)
+        times = arrivals_ns(instance)
+        self._origin = min(times, default=0)  # on a clock of its own, where sums are small
+        arrivals = np.array([time - self._origin for time in times], dtype=np.int64)
+        _, prompts, outputs = columns_of(instance)
+        timed = timed_of(instance.memory, clock.batch_time, arrivals, prompts, outputs)
+        weights = np.array([request.weight for request in instance], dtype=np.int64)
+        keys = _places(0 * arrivals, arrivals)
+        self._lines = {"arrival": Served(timed, weights, keys, instance.block_size)}
+
+    @classmethod
+    def of(cls, instance: Instance, clock: Seconds) -> OneServer | None:
+        """Return a server for requests, None if they are too many or too long for the loops."""
+        arrivals, model = arrivals_ns(instance), clock.batch_time
+        tokens = sum(request.peak for request in instance)
+        if not (0 < instance.total_output <= _MOST_ROUNDS and tokens <= _MOST_TOKENS):
+            return None
+        alone = sum(request_times(instance, model, model.lines, object).alone)
+        weight = sum(request.weight for request in instance)
+        if not fits((max(arrivals) - min(arrivals) + alone) * weight):
+            return None
+        return cls(instance, clock)
+
+    def line(self, by: str) -> Served:
+        """Return the requests in line by an order."""
+        if by not in self._lines:
+            server = policy(f"vllm-priority:by={by}")
+            assert isinstance(server, ServerPolicy)
+            first = np.array(server.priorities(self.instance), dtype=np.int64)
+            served = self._lines["arrival"]
+            self._lines[by] = served._replace(keys=_places(first, served.timed.arrivals))
+        return self._lines[by]
+
+    def state(self) -> ServerState:
+        """Return the state before any request has arrived."""
+        count, counts = len(self.instance), np.zeros(19, dtype=np.int64)
+        counts[FREE], counts[PARTIAL] = self.instance.blocks, -1
+        return ServerState(
+            counts,
+            np.zeros(count + 1, dtype=np.int64),
+            np.zeros(min(count, LARGEST_CAP) + 1, dtype=np.int64),
+            np.zeros((5, count), dtype=np.int64),
+            np.zeros(self.instance.block_size, dtype=np.int64),
+        )
+
+    def record(self, spans: int = 0, pieces: int = 0) -> Record:
+        """Return room for events; without any nothing but resumptions is recorded."""
+        rows = (spans, 3), (pieces, 4), (len(self.instance) + 1, 2)
+        return Record(*(np.zeros(shape, dtype=np.int64) for shape in rows))
+
+    def latency(self, by: str, limits: WindowLimits) -> tuple[int, bool]:
+        """Return the total latency of a run, and whether it pauses requests."""
+        state = self._run(by, limits, self.record())
+        return int(state.counts[LATENCY]), bool(state.counts[SPANS] > len(self.instance))
+
+    def events(self, by: str, limits: WindowLimits) -> dict[str, Any]:
+        """Return the work of a run as arguments of a schedule."""
+        count, record = len(self.instance), self.record()
+        counts = self._run(by, limits, record).counts
+        record = self.record(int(counts[SPANS]), int(counts[PIECES]))
+        self._run(by, limits, record)
+        segments: list[list[tuple[int, int]]] = [[] for _ in range(count)]
+        for i, first, last in record.spans.tolist():
+            segments[i].append((first, last))
+        resumed = record.resumed[: counts[WAITS]].tolist()
+        return {
+            "segments": segments,
+            "chunks": list(_chunks(record.pieces.tolist())),
+            "resumed": [{now: time + self._origin for now, time in resumed}],
+        }
+
+    def _run(self, by: str, limits: WindowLimits, record: Record) -> ServerState:
+        """Serve all requests within the limit of active ones; return the state at the end."""
+        state = self.state()
+        serve_until(self.line(by), self.capped(limits), state, NEVER, record)
+        return state
+
+    def capped(self, windows: WindowLimits) -> WindowLimits:
+        """Return limits within that of active requests."""
+        limits = windows.limits.copy()
+        limits[1] = np.minimum(limits[1], self.max_active)
+        return windows._replace(limits=limits)
+
+
+def _places(first: Integers, second: Integers) -> Integers:
+    """Return keys that order requests by a pair of numbers, then by position."""
+    keys = np.empty(len(first), dtype=np.int64)
+    keys[np.lexsort((second, first))] = np.arange(len(first), dtype=np.int64)
+    return keys
+
+
+def _chunks(rows: list[list[int]]) -> Iterator[Chunks]:
+    """Yield the pieces of prompts in a row."""
+    unfinished: dict[int, Chunks] = {}
+    for i, start, tokens, is_first in rows:
+        if is_first and i in unfinished:
+            yield unfinished.pop(i)  # it was preempted
+        before = unfinished.get(i, Chunks(i, start, ()))
+        unfinished[i] = before._replace(tokens=(*before.tokens, tokens))
+    yield from unfinished.values()

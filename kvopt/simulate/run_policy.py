@@ -1,10 +1,18 @@
-"""``run``: simulate a policy on an instance, and read schedules in any form."""
+"""``run``: simulate a policy on an instance, and read schedules in any form.
+
+Every worker of a fleet, with a cache, a scheduler and rounds of its own, is simulated like a single
+server.  For a router that sends requests to workers on arrival, all workers are simulated up to
+the arrival.  With one line for all, workers decide in the order of time, and a request that one of
+them starts is withdrawn from the others.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from copy import copy, deepcopy
+from heapq import heapify, heappop, heappush
+from itertools import groupby
 from math import inf
 from pathlib import Path
 from typing import Any, Protocol
@@ -17,19 +25,25 @@ from kvopt.problem.instance import Instance
 from kvopt.problem.problem import Problem, as_problem
 from kvopt.problem.slo import Slo
 from kvopt.show.summary import counted
-from kvopt.simulate.fleets import route, share
-from kvopt.simulate.policies.base import Policy
-from kvopt.simulate.policies.registry import policy as policy_from
-from kvopt.simulate.policies.servers import LeastWork, PausingPolicy, ServerPolicy, Sglang
-from kvopt.simulate.routers.base import ArrivalRouter, Router
-from kvopt.simulate.routers.registry import router as router_from
-from kvopt.simulate.server import Server, VllmServer
+from kvopt.simulate.block_server import Server
+from kvopt.simulate.policies.by_name import policy as policy_from
+from kvopt.simulate.policies.interface import Policy
+from kvopt.simulate.policies.server_policies import LeastWork, PausingPolicy, ServerPolicy, Sglang
+from kvopt.simulate.routers import ArrivalRouter, Router
+from kvopt.simulate.routers import router as router_from
 from kvopt.simulate.sglang import SglangServer
 from kvopt.simulate.simulator import Simulation, Worker, Workload
-from kvopt.simulate.work_server import WorkServer
+from kvopt.simulate.vllm_server import VllmServer, WorkServer
 from kvopt.timetable.runs import PolicyRun
 from kvopt.timetable.schedule import Schedule
 from kvopt.timetable.schedule_files import read_schedule
+
+_SERVERS: dict[Any, type[Server]] = {
+    Sglang: SglangServer,
+    LeastWork: WorkServer,
+    ServerPolicy: VllmServer,
+}
+"""Simulators of schedulers that pause requests; `Simulation` is that of all others."""
 
 
 def run(
@@ -90,15 +104,9 @@ def run(
     if isinstance(policy, (list, tuple)):
         raise InvalidInput("must be a single one; kvopt.compare takes several", field="policy")
     scheduler = policy_from(policy) if isinstance(policy, str) else policy
-    if label is None:
-        label = policy if isinstance(policy, str) else policy.name
-    kind: type[Any] = Simulation
-    if isinstance(scheduler, Sglang):
-        kind = SglangServer
-    elif isinstance(scheduler, LeastWork):
-        kind = WorkServer
-    elif isinstance(scheduler, ServerPolicy):
-        kind = VllmServer
+    label = label or (policy if isinstance(policy, str) else policy.name)
+    servers = (server for rules, server in _SERVERS.items() if isinstance(scheduler, rules))
+    kind: type[Any] = next(servers, Simulation)
     padding = 0
     if isinstance(scheduler, PausingPolicy):
         scheduler = _in_blocks(scheduler, instance)
@@ -115,29 +123,33 @@ def run(
         copies = [scheduler, *(deepcopy(scheduler) for _ in range(instance.workers - 1))]
         workers = [kind(workload, one) for one in copies]
         _serve(workload, workers, way)
-    padded = f"counts {padding} tokens more for each request, for whole blocks"
+    notes = [_note(workers)]
+    if padding:
+        notes.append(f"counts {padding} tokens more for each request, for whole blocks")
     ended = PolicyRun(
         instance,
         **_columns(workload, workers),
         clock=clock,
         policy=label,
         wall_seconds=wall_time() - began,
-        note="; ".join(filter(None, (_note(workers), padded if padding else None))) or None,
+        note="; ".join(filter(None, notes)) or None,
         router=None if not fleet else router if isinstance(router, str) else router.name,
     )
-    return _checked(ended)
+    if broken := ended.violations():
+        raise PolicyFault(f"{label}: {broken[0]}")
+    return ended
 
 
 def _serve(workload: Workload, workers: list[Any], router: object) -> None:
     """Let workers serve all requests."""
     if len(workers) == 1:
         for i in workload.in_order:
-            workers[0].serve(i)
             workers[0].deliver(i)
+        workers[0].members = workload.in_order
     elif isinstance(router, ArrivalRouter):
-        route(workload, workers, router)
+        _route(workload, workers, router)
     else:
-        share(workload, workers)
+        _share(workload, workers)
     for worker in workers:
         worker.expects_more = False
         worker.come_to(inf)
@@ -149,7 +161,7 @@ def _columns(workload: Workload, workers: list[Worker]) -> dict[str, Any]:
     rows: list[Any] = [None] * len(workload.instance)
     for number, worker in enumerate(workers):
         for i in worker.members:
-            served[i], rows[i] = number, worker.found[i]
+            served[i], rows[i] = number, worker.rows[i]
     return {
         "starts" if isinstance(workers[0], Simulation) else "segments": rows,
         "workers": served,
@@ -165,7 +177,7 @@ def _note(workers: list[Any]) -> str | None:
         names = [f"worker {number}: " if workers[1:] else "" for number in range(len(workers))]
         notes = [(name, worker.note) for name, worker in zip(names, workers, strict=True)]
         return "; ".join(f"{name}{note}" for name, note in notes if note is not None) or None
-    pauses = sum(max(len(rows) - 1, 0) for worker in workers for rows in worker.found)
+    pauses = sum(max(len(rows) - 1, 0) for worker in workers for rows in worker.rows)
     words = counted(pauses, "pause")
     if isinstance(workers[0], SglangServer):
         count = sum(worker.retractions for worker in workers)
@@ -179,21 +191,14 @@ def _in_blocks(policy: PausingPolicy, instance: Instance) -> PausingPolicy:
 
     A server with blocks of another size is refused.
     """
-    size, field = instance.block_size, "page" if isinstance(policy, Sglang) else "block"
+    size, field, stated = instance.block_size, policy.block_field, policy.block_tokens
     if size == 1:
         return policy
-    stated = getattr(policy, field)
     if stated not in (size, getattr(type(policy), field)):
         raise InvalidInput(f"is {stated}, the instance has blocks of {size} tokens", field=field)
     changed = copy(policy)
     setattr(changed, field, size)
     return changed
-
-
-def _checked(ended: PolicyRun) -> PolicyRun:
-    if broken := ended.violations():
-        raise PolicyFault(f"{ended.policy}: {broken[0]}")
-    return ended
 
 
 @contextmanager
@@ -244,3 +249,73 @@ def given_schedule(instance: Instance, source: GivenSchedule, field: str) -> Sch
     if schedule.instance.hash != instance.hash or not check.feasible:
         raise InvalidInput((*check.violations, "is for another instance")[0], field=field)
     return schedule
+
+
+# ---- fleets -------------------------------------------------------------------------------
+
+
+def _route(workload: Workload, workers: Sequence[Worker], router: ArrivalRouter) -> None:
+    """Send every request to a worker when it arrives."""
+    router.begin(len(workers))
+    for i in workload.in_order:
+        for worker in workers:
+            worker.come_to(workload.arrivals[i])
+        prompt = workload.instance.requests[i].prompt
+        chosen = router.send(workers, i, prompt, workers[0].believed[i])
+        if type(chosen) is not int or not 0 <= chosen < len(workers):
+            reason = f"chose {shown(chosen)}, workers are 0 .. {len(workers) - 1}"
+            raise PolicyFault(f"router {router.name}: {reason}")
+        workers[chosen].serve(i)
+        workers[chosen].deliver(i)
+
+
+def _share(workload: Workload, workers: list[Simulation]) -> None:
+    """Let workers take requests from one line."""
+    free = set(workload.in_order)
+    groups = [
+        (time, list(group))
+        for time, group in groupby(workload.in_order, workload.arrivals.__getitem__)
+    ]
+    groups.reverse()
+    while True:
+        time = min((t for worker in workers if (t := worker.next_time()) is not None), default=inf)
+        if groups and groups[-1][0] <= time:
+            for i in groups.pop()[1]:
+                for worker in workers:
+                    worker.deliver(i)
+            continue
+        if time == inf:
+            return
+        for worker in workers:
+            worker.expects_more = bool(groups)
+        _decide([worker for worker in workers if worker.next_time() == time], workers, free)
+
+
+def _decide(present: list[Simulation], workers: list[Simulation], free: set[int]) -> None:
+    """Let workers at the same time start requests, until none would start more.
+
+    The one that will hold the fewest tokens is first, and is reordered after each start.
+    """
+    for worker in present:
+        if not worker.is_deciding:
+            worker.come()
+    present = [worker for worker in present if worker.prepare()]
+    line = [(worker.view.next_load, place) for place, worker in enumerate(present)]
+    heapify(line)  # only the worker that takes requests holds more then
+    asking = set(range(len(present)))
+    while line:
+        _, place = heappop(line)
+        asking.remove(place)
+        worker = present[place]
+        started = worker.take()
+        for i in started:
+            if i in free:  # else it was evicted on this worker
+                free.remove(i)
+                worker.serve(i)
+                for other in workers:
+                    if other is not worker:
+                        other.withdraw(i, worker.time)
+        called = {k for k, beside in enumerate(present) if beside.is_called} if started else set()
+        for k in ({place} if started else set()) | called - asking:
+            asking.add(k)
+            heappush(line, (present[k].view.next_load, k))

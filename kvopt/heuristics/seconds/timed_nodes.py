@@ -1,6 +1,6 @@
 """A list scheduler on a clock of seconds whose state can be copied, extended and evaluated.
 
-Of the first in line that fit, it starts the one of least key: the machine time of a request less a
+Of the first in line that fit, it starts the one of lowest key: the machine time of a request less a
 preference for long prompts.  This fills memory that would stay empty: a short prompt can fill the
 memory next to a long one later, but not the other way round.
 
@@ -62,8 +62,8 @@ class Times(NamedTuple):
     takes, works, waits
         For each request its machine time, the work of its first round, and the time from its start
         to its mean service.
-    least, cheapest
-        Least cost of each request, and a start that has it.
+    lowest, cheapest
+        Lowest cost of each request, and a start that has it.
     fixed, decode
         Fixed part of a round, and work of a round of one token, by the lines of the bound.
     """
@@ -74,7 +74,7 @@ class Times(NamedTuple):
     takes: Floats
     works: Floats
     waits: Floats
-    least: Floats
+    lowest: Floats
     cheapest: Floats
     fixed: float
     decode: float
@@ -98,20 +98,22 @@ class TimedNode(NamedTuple):
     active: Integers
 
 
-class Ranked(NamedTuple):
-    """Requests by rank, the ranks, and the logarithms of machine times."""
-
-    line: Integers
-    ranks: Integers
-    keys: Floats
-
-
 class Server(NamedTuple):
-    """Requests on a clock, prices of machine time, and the line in which requests wait."""
+    """Requests on a clock, prices of machine time, and the line in which requests wait.
+
+    Parameters
+    ----------
+    timed, times
+        Requests and prices.
+    line, ranks, keys
+        Requests by rank, their ranks, and the logarithms of their machine times.
+    """
 
     timed: Timed
     times: Times
-    ranked: Ranked
+    line: Integers
+    ranks: Integers
+    keys: Floats
 
 
 class Done(NamedTuple):
@@ -159,7 +161,7 @@ def copy_timed(node: TimedNode, copy: TimedNode, seen: int) -> None:
 @compiled
 def run_on(server: Server, node: TimedNode, rules: Rules, until: int, room: Room) -> float:
     """Run a node until a time, and return its cost above the bound of the prices."""
-    timed, times, ranked, done = server.timed, server.times, server.ranked, room.done
+    timed, times, done, ranks = server.timed, server.times, room.done, server.ranks
     counts, queue, cost, arrivals = node.counts, node.queue, 0.0, timed.arrivals
     share = times.fixed / timed.memory
     while counts[TIME] < until and counts[DONE] < len(arrivals):
@@ -169,11 +171,13 @@ def run_on(server: Server, node: TimedNode, rules: Rules, until: int, room: Room
                 break
             counts[TIME] = max(counts[TIME], arrival)
             counts[_IDLE] = 1
+
+        # Requests that arrived join the line by rank.
         while counts[COME] < len(arrivals):
             i = timed.coming[counts[COME]]
             if arrivals[i] > counts[TIME]:
                 break
-            rank = ranked.ranks[i]
+            rank = ranks[i]
             place = place_of(rank, queue, 0, counts[WAITING])
             for x in range(counts[WAITING], place, -1):
                 queue[x] = queue[x - 1]
@@ -181,11 +185,13 @@ def run_on(server: Server, node: TimedNode, rules: Rules, until: int, room: Room
             counts[WAITING] += 1
             counts[COME] += 1
             counts[_ASK] = 1
+
+        # Requests of the line start, as many together as the rule says.
         started, prompts, works = 0, 0, 0.0
         while counts[_ASK] and started < rules.together:
             i = -1
             if counts[WAITING]:
-                i = _next(timed, ranked, room.noise, rules, node)
+                i = _next(timed, server.line, server.keys, room.noise, rules, node)
             if i < 0:
                 counts[_ASK] = 0
                 break
@@ -199,6 +205,8 @@ def run_on(server: Server, node: TimedNode, rules: Rules, until: int, room: Room
             started, prompts = started + 1, prompts + timed.prompts[i]
             works += times.works[i]
             cost += reduced_cost(timed, times, i, counts[TIME])
+
+        # Nothing changes until a completion or an arrival.
         last = until
         if counts[COME] < len(arrivals):
             last = min(last, arrivals[timed.coming[counts[COME]]])
@@ -251,24 +259,26 @@ def _pass_rounds(
 
 
 @compiled
-def _next(timed: Timed, ranked: Ranked, noise: Floats, rules: Rules, node: TimedNode) -> int:
+def _next(
+    timed: Timed, line: Integers, keys: Floats, noise: Floats, rules: Rules, node: TimedNode
+) -> int:
     """Start one of the first in line, and return it; -1 if none fits."""
     counts, queue, now = node.counts, node.queue, node.counts[NOW]
-    number, best, least = counts[ACTIVE], -1, np.inf
+    number, best, lowest = counts[ACTIVE], -1, np.inf
     room, first = timed.memory - counts[BASE], node.active[0, 0] if number else NEVER
     for place in range(min(counts[WAITING], int(rules.window))):
         rank = queue[place]
-        i = ranked.line[rank]
+        i = line[rank]
         prompt, output = timed.prompts[i], timed.outputs[i]
-        key = ranked.keys[i] + noise[rank] - rules.fill * prompt / timed.memory
+        key = keys[i] + noise[rank] - rules.fill * prompt / timed.memory
         soon = min(first, now + output)  # the first completion, where most requests fail
-        if key >= least or (number + 1) * soon + prompt - now > room:
+        if key >= lowest or (number + 1) * soon + prompt - now > room:
             continue
         if fits(node.active, number, now + output, prompt + output, timed.memory):
-            best, least = place, key
+            best, lowest = place, key
     if best < 0:
         return -1
-    i = ranked.line[queue[best]]
+    i = line[queue[best]]
     end = now + timed.outputs[i]
     join(node.active, number, end, timed.prompts[i] + timed.outputs[i], i)
     counts[ACTIVE] += 1
@@ -285,7 +295,7 @@ def cost_of_line(server: Server, node: TimedNode) -> float:
     cost, unhurried, now = 0.0, 0, node.counts[TIME]
     timed, times = server.timed, server.times
     for place in range(node.counts[WAITING]):
-        i = server.ranked.line[node.queue[place]]
+        i = server.line[node.queue[place]]
         if times.cheapest[i] < now:
             cost += reduced_cost(timed, times, i, now)
             unhurried = 0
@@ -301,7 +311,7 @@ def reduced_cost(timed: Timed, times: Times, i: int, start: int) -> float:
     """Return about the reduced cost of a start."""
     served = start + times.waits[i]
     paid = times.takes[i] * price_at(times, served)
-    return float(served - timed.arrivals[i] + paid - times.least[i])
+    return float(served - timed.arrivals[i] + paid - times.lowest[i])
 
 
 @compiled
@@ -317,7 +327,7 @@ def price_at(times: Times, time: float) -> float:
 
 @compiled
 def find_cheapest(timed: Timed, times: Times) -> None:
-    """Find the least cost of each request, at its arrival or at the times of given prices."""
+    """Find the lowest cost of each request, at its arrival or at the times of given prices."""
     for i in range(len(timed.arrivals)):
         arrival = timed.arrivals[i]
         served = arrival + times.waits[i]
@@ -330,4 +340,4 @@ def find_cheapest(timed: Timed, times: Times) -> None:
             cost = late - arrival + times.takes[i] * times.prices[place]
             if cost < best:
                 best, where = cost, late - times.waits[i]
-        times.least[i], times.cheapest[i] = best, where
+        times.lowest[i], times.cheapest[i] = best, where

@@ -114,27 +114,6 @@ class View:
 
     # Nodes of prefixes follow from later arrivals too: only look-ahead may use them, whose
     # answers do not depend on how private tokens and nodes are divided.
-    __slots__ = (
-        "_base",
-        "_paths",
-        "_private",
-        "_users",
-        "_weights",
-        "active",
-        "arrivals",
-        "beliefs",
-        "cache",
-        "clock",
-        "due",
-        "memory",
-        "now",
-        "padding",
-        "private",
-        "prompts",
-        "range",
-        "time",
-        "waiting",
-    )
 
     def __init__(self, instance: Instance, beliefs: Beliefs) -> None:
         self.memory = instance.memory

@@ -10,11 +10,12 @@ run, and a request that moves keeps its time.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from heapq import heapreplace
+from itertools import product
 from random import Random
+from typing import Any
 
 from kvopt.bounds.seconds_evaluation import request_times
 from kvopt.errors import Stopped
@@ -23,9 +24,9 @@ from kvopt.kernels.budget import Budget
 from kvopt.kernels.clock import wall_time
 from kvopt.problem.clocks import Clock
 from kvopt.problem.instance import Instance
-from kvopt.simulate.policies.base import Policy
-from kvopt.simulate.policies.patient import LeastShare
-from kvopt.simulate.running import run
+from kvopt.simulate.policies.interface import Policy
+from kvopt.simulate.policies.orders import LeastShare
+from kvopt.simulate.run_policy import run
 from kvopt.timetable.runs import PolicyRun
 
 POLICIES = ("svf", "mc-sf", "fcfs")
@@ -44,41 +45,15 @@ _IDLE_STEPS, _IDLE_WORK = 200, 100_000
 times steps; with a time limit ten times as many."""
 
 
-@dataclass(frozen=True)
-class Order:
-    """An order of requests, and its window and patience.
-
-    Parameters
-    ----------
-    name
-        Name of the keys.
-    keys
-        Key of each request; the least goes first.
-    window, patience
-        As of `LeastShare`.
-    """
-
-    name: str
-    keys: Sequence[int]
-    window: int
-    patience: int
-
-    def policy(self, members: Sequence[int]) -> LeastShare:
-        """Return the policy of a worker that serves these requests."""
-        takes = [self.keys[i] for i in members]
-        return LeastShare(takes=takes, window=self.window, patience=self.patience)
-
-
-def orders_of(instance: Instance, clock: Clock) -> list[Order]:
-    """Return orders to try: by share of the machine, volume, output and arrival."""
+def orders_of(instance: Instance, clock: Clock) -> dict[str, Sequence[int]]:
+    """Return keys of requests by order: share of the machine, volume, output and arrival."""
     model, requests = clock.batch_time, instance.requests
-    keys: dict[str, Sequence[int]] = {
+    return {
         "least share": request_times(instance, model, model.lines, object).takes.tolist(),
         "least volume": [request.volume for request in requests],
         "least output": [request.output for request in requests],
         "first come": clock.arrivals(instance),
     }
-    return [Order(name, key, *rule) for name, key in keys.items() for rule in _HABITS]
 
 
 def policies_for(instance: Instance) -> tuple[str, ...]:
@@ -114,8 +89,8 @@ def offer_one_by_one(search: Search) -> None:
         end = begin + model.round_ns(1, prompt, prompt + 1)
         end += model.stretch_ns(1, prompt + 2, output - 1)
         heapreplace(free, (end, worker, number + output))
-    name = "one after another"
-    search.offer(joined_run(search, name, starts, workers, resumed, began), name)
+    name, work = "one after another", {"starts": starts, "workers": workers, "resumed": resumed}
+    search.offer(joined_run(search, name, began, **work), name)
 
 
 def offer_policies(search: Search, _: Budget) -> None:
@@ -126,13 +101,11 @@ def offer_policies(search: Search, _: Budget) -> None:
 
 def search_routed(search: Search) -> None:
     """Offer the runs of orders behind routers."""
-    instance = search.instance
-    everything = range(len(instance))
-    orders = orders_of(instance, search.clock)
-    for router in ROUTERS if instance.workers > 1 else ROUTERS[:1]:
-        for order in orders:
-            label = f"{router} + {order.name}"
-            offer_policy(search, order.policy(everything), label, router)
+    orders = orders_of(search.instance, search.clock).items()
+    for router in ROUTERS if search.instance.workers > 1 else ROUTERS[:1]:
+        for (name, keys), (window, patience) in product(orders, _HABITS):
+            policy = LeastShare(takes=keys, window=window, patience=patience)
+            offer_policy(search, policy, f"{router} + {name}", router)
 
 
 def offer_policy(
@@ -147,54 +120,43 @@ def offer_policy(
     if budget.over():
         return None
     with suppress(Stopped):
-        made = run(
-            search.instance,
-            policy,
-            router=router,
-            clock=search.clock,
-            label=label,
-            should_stop=budget.over,
-        )
-        search.offer(made, label)
-        return made
+        options: Any = {"router": router, "label": label, "should_stop": budget.over}
+        ended = run(search.instance, policy, clock=search.clock, **options)
+        search.offer(ended, label)
+        return ended
     return None
 
 
 def search_moves(search: Search, seed: int = 0) -> None:
     """Improve the run by moves and swaps between workers and by other keys, while these gain."""
-    made = search.best
-    if not isinstance(made, PolicyRun) or len(search.instance) < 2:
+    best, count = search.best, len(search.instance)
+    if not isinstance(best, PolicyRun) or count < 2 or best.pauses or best.chunks:
         return
-    if made.pauses or made.chunks:
-        return
-    count, workers = len(search.instance), search.instance.workers
-    most_idle = max(10, min(_IDLE_STEPS * workers, _IDLE_WORK // count))
+    limit = max(10, min(_IDLE_STEPS * search.instance.workers, _IDLE_WORK // count))
     if search.budget.left < math.inf:
-        most_idle *= 10
-    state, random, idle = _Dealt(search, made), Random(seed), 0
-    try:
-        while idle < most_idle and not search.budget.over():
+        limit *= 10
+    state, random, idle = _Dealt(search, best), Random(seed), 0
+    with suppress(Stopped):
+        while idle < limit and not search.budget.over():
             idle = 0 if state.step(random) else idle + 1
-    except Stopped:
-        return
 
 
 class _Dealt:
     """The worker and the key of each request, and the run of each worker."""
 
-    def __init__(self, search: Search, made: PolicyRun) -> None:
-        self._search = search
-        self._keys = list(made.start_times)
-        self._began = wall_time()
+    def __init__(self, search: Search, best: PolicyRun) -> None:
+        self._search, self._began = search, wall_time()
+        self._keys = list(best.start_times)
         self._line = sorted(range(len(self._keys)), key=self._keys.__getitem__)
-        self._members, self._parts = made.members, list(made.parts)
+        self._members, self._parts = best.members, list(best.parts)
 
     def step(self, random: Random) -> bool:
         """Try a move, a swap or another key; keep it if it is better, and return whether it is."""
         place = random.randrange(len(self._line))
         near = min(max(place + random.randint(-_NEAR, _NEAR), 0), len(self._line) - 1)
         i, other = self._line[place], self._line[near]
-        source, key, way = self._worker_of(i), self._keys[i], random.random()
+        source = next(w for w, members in enumerate(self._members) if i in members)
+        key, way = self._keys[i], random.random()
         changed = [list(members) for members in self._members]
         touched = {source}
         if len(changed) > 1 and way < 0.7:
@@ -216,47 +178,29 @@ class _Dealt:
             self._keys[i] = key
             return False
         self._members, self._parts = changed, parts
-        self._search.offer(self._whole(), "moves between workers")
+        self._offer()
         return True
-
-    def _worker_of(self, i: int) -> int:
-        return next(w for w, members in enumerate(self._members) if i in members)
 
     def _alone(self, members: list[int]) -> PolicyRun:
         """Simulate one worker with its requests."""
         search = self._search
-        policy = Order("start", self._keys, 1, 0).policy(members)
+        policy = LeastShare(takes=[self._keys[i] for i in members], window=1, patience=0)
         part = search.instance.of_one_worker(members)
         return run(part, policy, clock=search.clock, should_stop=search.budget.over)
 
-    def _whole(self) -> PolicyRun:
-        """Return the runs of all workers as one run."""
-        count = len(self._line)
+    def _offer(self) -> None:
+        """Offer the runs of all workers as one run."""
+        count, label = len(self._line), "moves between workers"
         starts, workers = [0] * count, [0] * count
         for worker, (members, part) in enumerate(zip(self._members, self._parts, strict=True)):
             for i, start in zip(members, part.starts, strict=True):
                 starts[i], workers[i] = start, worker
         resumed = [part.resumed[0] for part in self._parts]
-        return joined_run(
-            self._search, "moves between workers", starts, workers, resumed, self._began
-        )
+        work = {"starts": starts, "workers": workers, "resumed": resumed}
+        self._search.offer(joined_run(self._search, label, self._began, **work), label)
 
 
-def joined_run(
-    search: Search,
-    label: str,
-    starts: Sequence[int],
-    workers: Sequence[int],
-    resumed: Sequence[Mapping[int, int]],
-    began: float,
-) -> PolicyRun:
-    """Return a run from the workers and starts of requests, and the ends of idle times."""
-    return PolicyRun(
-        search.instance,
-        starts,
-        workers,
-        clock=search.clock,
-        resumed=resumed,
-        policy=label,
-        wall_seconds=wall_time() - began,
-    )
+def joined_run(search: Search, label: str, began: float, **work: Any) -> PolicyRun:
+    """Return a run from the work of all workers, as arguments of a schedule."""
+    spent = wall_time() - began
+    return PolicyRun(search.instance, clock=search.clock, policy=label, wall_seconds=spent, **work)

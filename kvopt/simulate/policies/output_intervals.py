@@ -6,9 +6,9 @@ import heapq
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 
-from kvopt.simulate.policies.base import Need, Policy, View
+from kvopt.simulate.policies.by_name import register
 from kvopt.simulate.policies.in_line import Key, PrefixPolicy, ShuffledPolicy
-from kvopt.simulate.policies.registry import register
+from kvopt.simulate.policies.interface import Need, Policy, View
 
 
 @register
@@ -46,21 +46,21 @@ class LeastBelief(ShuffledPolicy):
     def begin(self, view: View) -> None:
         """Start from the lower ends."""
         super().begin(view)
-        self._least: dict[int, int] = {}
+        self._lower: dict[int, int] = {}
         self._lessons = 0
 
     def arrived(self, view: View, i: int) -> None:
         """Believe the lower end until more is known."""
-        self._least.setdefault(i, view.beliefs.lower[i])
+        self._lower.setdefault(i, view.beliefs.lower[i])
         super().arrived(view, i)
 
     def belief(self, view: View, i: int) -> int:
         """Return the least possible output at the last start of the request."""
-        return self._least[i]
+        return self._lower[i]
 
     def active_belief(self, view: View, i: int) -> int:
         """Return the key by which active requests are evicted."""
-        return self._least[i]
+        return self._lower[i]
 
     def evict(self, view: View) -> Iterable[int]:
         """Evict the smallest beliefs until the next round fits."""
@@ -74,8 +74,8 @@ class LeastBelief(ShuffledPolicy):
     def evicted(self, view: View, i: int, start: int) -> None:
         """Learn from the tokens that were lost, and join the line again."""
         self.finished(view, i, start)
-        if view.now - start > self._least[i]:
-            self._least[i] = view.now - start
+        if view.now - start > self._lower[i]:
+            self._lower[i] = view.now - start
             self._lessons += 1
         self.rejoin(view, i)
 
@@ -99,7 +99,7 @@ class AMin(LeastBelief):
 
     def key(self, view: View, i: int) -> Key:
         """Return the least possible output and the drawn place."""
-        return self._least[i], self._rank[i]
+        return self._lower[i], self._rank[i]
 
 
 @register

@@ -16,7 +16,7 @@ import numpy as np
 
 from kvopt.problem.arrays import Integers
 
-_most, _sum = np.maximum.reduce, np.add
+_largest, _sum = np.maximum.reduce, np.add
 
 
 class LookAhead:
@@ -65,17 +65,17 @@ class LookAhead:
         if self._uses:
             beside = self._beside_path(path, np.append(times, (now + output, 0))) + of_path
             shared = beside.item(-2)
-        most = prompt + output + self._held(later, now + output) + shared
+        peak = prompt + output + self._held(later, now + output) + shared
         if alive < len(ends):
             everything = beside.item(-1) if self._uses else of_path
-            most = max(most, self._total + self._size * (now + 1) + prompt + 1 + everything)
-        wait = int(most > self._capacity)
+            peak = max(peak, self._total + self._size * (now + 1) + prompt + 1 + everything)
+        wait = int(peak > self._capacity)
         if later < alive:
             tops, free = self._tops[later:alive], self._capacity + now - prompt
             tops = tops + beside[:-2] if self._uses else tops + of_path if of_path else tops
-            if _most(tops) > free:
-                least = np.minimum(tops - free, times - now)
-                wait = max(wait, int(_most(least)))
+            if _largest(tops) > free:
+                waits = np.minimum(tops - free, times - now)
+                wait = max(wait, int(_largest(waits)))
         return wait
 
     def _beside_path(self, path: Sequence[int], times: Integers) -> Integers:

@@ -14,22 +14,15 @@ from kvopt.problem.instance import Instance
 from kvopt.problem.requests import checked_integer, volume_of
 from kvopt.problem.scopes import Scope
 from kvopt.show.summary import counted
-from kvopt.simulate.policies.base import Policy, View, fraction_below_one
-from kvopt.simulate.policies.registry import register
-
-
-def _vllm(budget: int, max_seqs: int, *, asynchronous: bool) -> dict[str, str]:
-    """Return limits of a server as values of keys."""
-    limits = {"budget": budget, "max_seqs": max_seqs, "asynchronous": int(asynchronous)}
-    return {name: str(value) for name, value in limits.items()}
-
+from kvopt.simulate.policies.by_name import register
+from kvopt.simulate.policies.interface import Need, Policy, View, fraction_below_one
 
 _VLLM_PRESETS = {
-    "serve-h100": _vllm(8192, 1024, asynchronous=True),
-    "serve-a100": _vllm(2048, 256, asynchronous=True),
-    "serve-b200": _vllm(16384, 1024, asynchronous=True),
-    "serve-h100-0.13": _vllm(8192, 1024, asynchronous=False),
-    "serve-a100-0.13": _vllm(2048, 256, asynchronous=False),
+    "serve-h100": {"budget": "8192", "max_seqs": "1024", "asynchronous": "1"},
+    "serve-a100": {"budget": "2048", "max_seqs": "256", "asynchronous": "1"},
+    "serve-b200": {"budget": "16384", "max_seqs": "1024", "asynchronous": "1"},
+    "serve-h100-0.13": {"budget": "8192", "max_seqs": "1024", "asynchronous": "0"},
+    "serve-a100-0.13": {"budget": "2048", "max_seqs": "256", "asynchronous": "0"},
 }
 """Defaults of ``vllm serve`` by GPU; ``docs/vllm.md`` has the versions and the source."""
 _SGLANG_PRESETS = {
@@ -53,10 +46,20 @@ def uncovered(needed: Scope) -> str:
 class PausingPolicy(Policy):
     """A scheduler that interrupts requests and keeps their tokens, with a simulator of its own."""
 
+    block_field: ClassVar[str] = "block"
+    """Name of the parameter for the tokens of a block."""
+    active_field: ClassVar[str] = "max_seqs"
+    """Name of the parameter for the limit of requests that run at once on a machine."""
+
     @property
-    @abstractmethod
-    def most_active(self) -> int:
-        """Most requests that run at once on a machine."""
+    def block_tokens(self) -> int:
+        """Tokens of a block."""
+        return int(getattr(self, self.block_field))
+
+    @property
+    def active_limit(self) -> int:
+        """Limit of the requests that run at once on a machine."""
+        return int(getattr(self, self.active_field))
 
     def admit(self, view: View) -> Iterable[int]:
         """Raise an error: admission depends on blocks, which only its own simulator has."""
@@ -69,7 +72,7 @@ class PausingPolicy(Policy):
 
 @dataclass
 class ServerPolicy(PausingPolicy):
-    """A scheduler that is simulated with the limits of a server, by `kvopt.simulate.server`.
+    """A scheduler that is simulated with the limits of a server, by `kvopt.simulate.block_server`.
 
     Parameters
     ----------
@@ -118,11 +121,6 @@ class ServerPolicy(PausingPolicy):
         return Scope.PAUSES if rounds or not self.chunked else Scope.PAUSES_AND_CHUNKS
 
     @property
-    def most_active(self) -> int:
-        """Most requests that run at once on a machine."""
-        return self.max_seqs
-
-    @property
     def limits(self) -> str:
         """Limits of a round, in words."""
         more = "" if self.prompts is None else f", {counted(self.prompts, 'prompt')} a round"
@@ -167,14 +165,16 @@ class VllmPriority(ServerPolicy):
     def priorities(self, instance: Instance) -> Sequence[int]:
         """Return the priorities by ``by``; ties are broken by arrival."""
         if self.by == "priority":
-            return _carried(instance)
+            if len(instance) and all(request.priority is None for request in instance):
+                reason = "no request has a priority: take output, volume or prediction"
+                raise InvalidInput(reason, field="by")
+            return [request.priority or 0 for request in instance]  # as in vLLM
         prompts = [request.prompt for request in instance]
         if self.by == "prompt":
             return prompts
         beliefs = self.prediction_model().beliefs(instance)
         if self.by == "prediction":
-            pairs = zip(beliefs.lower, beliefs.upper, strict=True)
-            return [(lower + upper) // 2 for lower, upper in pairs]
+            return [sum(ends) // 2 for ends in zip(beliefs.lower, beliefs.upper, strict=True)]
         if self.by == "output":
             return beliefs.output
         measure = add if self.by == "total" else volume_of
@@ -202,18 +202,15 @@ class LeastWork(ServerPolicy):
 
     keeps: Literal["recent", "next"] = "recent"
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.keeps == "next":
+            vars(self)["needs"] = (*type(self).needs, Need.ARRIVALS)
+
     def priorities(self, instance: Instance) -> Sequence[int]:
         """Return the volumes."""
         prompts = (request.prompt for request in instance)
         return list(map(volume_of, prompts, self.prediction_model().beliefs(instance).output))
-
-
-def _carried(instance: Instance) -> list[int]:
-    """Return the priorities of requests, 0 by default, as in vLLM."""
-    if len(instance) and all(request.priority is None for request in instance):
-        reason = "no request has a priority: take output, volume or prediction"
-        raise InvalidInput(reason, field="by")
-    return [request.priority or 0 for request in instance]
 
 
 @register
@@ -242,6 +239,7 @@ class Sglang(PausingPolicy):
     name = "sglang"
     source = "SGLang, schedule_policy and retract_decode"
     presets = _SGLANG_PRESETS
+    block_field, active_field = "page", "max_running"
 
     page: int = 1
     max_running: int = 1024
@@ -249,11 +247,6 @@ class Sglang(PausingPolicy):
     conservative: Fraction = Fraction(1)
     mixed: bool = False
     order: Literal["fcfs", "lpm"] = "fcfs"
-
-    @property
-    def most_active(self) -> int:
-        """Most requests that run at once."""
-        return self.max_running
 
     def __post_init__(self) -> None:
         for name in ("page", "max_running", "prefill"):

@@ -7,48 +7,34 @@ from dataclasses import MISSING, fields
 from fractions import Fraction
 from inspect import get_annotations
 from types import NoneType, UnionType
-from typing import Any, ClassVar, Literal, Protocol, TypeVar, get_args, get_origin, get_type_hints
+from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 from kvopt.errors import InvalidInput, did_you_mean, shown, unknown_name
 from kvopt.kernels.guarding import arguments_of, file_of
 from kvopt.kernels.registry import OTHER_REGISTERS, Registry
 from kvopt.show.summary import Names, first_line
-from kvopt.simulate.policies.base import Policy
+from kvopt.simulate.policies.interface import Policy
 
 Kind = TypeVar("Kind", bound=type[Policy])
 Own = TypeVar("Own")
 
 
-class _Named(Protocol):
-    """Classes that a text can describe: a dataclass with a name."""
-
-    name: ClassVar[str]
-    __dataclass_fields__: ClassVar[dict[str, Any]]
-
-
-Made = TypeVar("Made", bound=_Named)
-
 _BUILT_IN = {
-    "orders": ("fcfs", "mc-sf", "mc-sf-total", "svf", "svf-1bit", "paced", "a-random"),
-    "prefixes": ("svf-private", "k-lpm", "lpm"),
-    "patient": ("patient",),
-    "service_levels": ("slo",),
-    "h_sf": ("h-sf",),
-    "alpha_protect": ("alpha-protect", "alpha-beta"),
-    "intervals": ("a-max", "a-min", "a-l", "a-switch"),
-    "sorted_f": ("sorted-f", "sorted-f-a-min"),
-    "lp_order": ("sorted-lp", "lp-swap"),
-    "servers": ("vllm-fcfs", "vllm-priority", "least-work", "sglang"),
+    "orders": "fcfs mc-sf mc-sf-total svf svf-1bit paced a-random svf-private k-lpm lpm patient",
+    "service_levels": "slo",
+    "h_sf": "h-sf",
+    "alpha_protect": "alpha-protect alpha-beta",
+    "output_intervals": "a-max a-min a-l a-switch",
+    "planned": "sorted-f sorted-f-a-min",
+    "lp_order": "sorted-lp lp-swap",
+    "server_policies": "vllm-fcfs vllm-priority least-work sglang",
 }
-"""Modules with the policies that they register."""
+"""Modules, and names of the policies that they register."""
+_MODULES = {name: module for module, names in _BUILT_IN.items() for name in names.split()}
 POLICIES: Registry[type[Policy]] = Registry(
     "policy",
     "kvopt.policies",
-    {
-        name: f"kvopt.simulate.policies.{module}"
-        for module, names in _BUILT_IN.items()
-        for name in names
-    },
+    {name: f"kvopt.simulate.policies.{module}" for name, module in _MODULES.items()},
 )
 
 
@@ -83,7 +69,8 @@ def policy(text: str) -> Policy:
         if preset not in kind.presets:
             raise unknown_name(preset, kind.presets, "preset")
         keys = {**kind.presets[preset], **keys}
-    return built(kind, keys, label)
+    built_policy: Policy = built(kind, keys, label)
+    return built_policy
 
 
 def registered(kind: Own, base: type, registry: Registry[Any]) -> Own:
@@ -112,7 +99,7 @@ def _mistake(kind: object, base: type, called: str) -> str | None:
     return None
 
 
-def built(kind: type[Made], keys: Mapping[str, str], label: str) -> Made:
+def built(kind: Any, keys: Mapping[str, str], label: str) -> Any:
     """Build a policy, or another object with a name and parameters, from texts."""
     hints = get_type_hints(kind)
     by_name = {item.name: item for item in fields(kind) if item.init}

@@ -1,44 +1,23 @@
-"""A server that admits by free memory and pauses requests when it runs out, round by round.
+"""A server that gives memory out in blocks and pauses requests with their tokens kept.
 
-These are the decisions of vLLM's v1 scheduler, in kvopt's terms.  In a round:
-
-1. Running requests are first, in the order of their admission: each processes one token, and
-   needs a block if its blocks are full.  An unfinished prompt continues within the token budget of
-   the round.  If no block is free, requests are preempted, the last in rank first, until one is:
-   they give their blocks back, keep their tokens and wait.
-2. If nothing was preempted, waiting requests are admitted by rank while the budget lasts and
-   fewer than the limit run.  Prompt and tokens so far must fit into free blocks, less a watermark
-   if others run; the first that does not fit stops the line.  They are processed again, and yield
-   the next token in this round if the budget suffices.  A limit of prompts a round, which vLLM
-   does not have, ends the line as well.
-
-With asynchronous scheduling a round is planned before the tokens of the last one are known.  A
-request that yielded its last token then keeps its blocks and its place while the next round is
-planned, and may be preempted a last time without a cost.
-
-With prefixes the server caches blocks as vLLM does: full blocks of the same tokens after the same
-tokens are shared and counted once.  Free ones stay until they are needed, the least recently used
-leave first.  A request finds its first blocks there: only the tokens after them, at least the last
-one, are processed and need budget.
+With prefixes it caches blocks as vLLM does: full blocks of the same tokens after the same tokens
+are shared and counted once.  Free ones stay until they are needed, the least recently used leave
+first.  A request finds its first blocks there: only the tokens after them, at least the last one,
+are processed and need budget.
 
 A request with prompt s holds s + j tokens in the round that yields its j-th token, as everywhere
 in kvopt.  That request has s + 1 prompt tokens for vLLM, where the last token is never stored.
-
-With first come, first served, running requests are always before waiting ones, so the last
-admitted is the last in rank, and one rule serves both schedulers.
 """
 
 from __future__ import annotations
 
-import heapq
 from abc import abstractmethod
 from collections import defaultdict, deque
 from dataclasses import dataclass, field
-from math import inf
-from typing import Any, ClassVar
+from typing import Any
 
 from kvopt.errors import InvalidInput, Stopped
-from kvopt.simulate.policies.servers import PausingPolicy, ServerPolicy
+from kvopt.simulate.policies.server_policies import PausingPolicy
 from kvopt.simulate.simulator import Worker, Workload
 from kvopt.timetable.cache import Cache
 from kvopt.timetable.sweep import blocks_for
@@ -83,23 +62,15 @@ class Server(Worker):
         Requests to serve, and limits of the server.
     """
 
-    block_field: ClassVar[str] = "block"
-    """Name of the parameter for the tokens of a block."""
-
     def __init__(self, workload: Workload, policy: PausingPolicy) -> None:
         super().__init__(workload, policy.prediction_model().beliefs(workload.instance).output)
-        block: int = getattr(policy, self.block_field)
-        self._block: int = block
-        self._total: int = self.instance.memory // block
-        self._free: int = self._total
-        self._check_blocks()
-        self._most = min(policy.most_active, self.instance.max_active or policy.most_active)
-        self._cache: Cache | None = None
-        if "prefix" in self.instance.extras:
-            self._cache = Cache(self.instance.forest, block, self._total * block, block)
-        self._left = 0  # requests that left so far
-        self.now = 0
-        self.found = [[] for _ in self.instance]
+        self._block = block = policy.block_tokens
+        self._free = self._total = self.instance.memory // block
+        self._check_blocks(policy.block_field)
+        self._limit = min(policy.active_limit, self.instance.max_active or policy.active_limit)
+        self._cache = self._new_cache() if "prefix" in self.instance.extras else None
+        self._left = self.now = 0  # requests that left so far, and the round
+        self.rows = [[] for _ in self.instance]
         self._to_come = deque[int]()
         self._is_busy = False  # whether the round that ends at its time has begun
         self._waiting: Any = []
@@ -114,9 +85,14 @@ class Server(Worker):
         self._partial: int | None = None  # request with an unfinished prompt: one at a time
         self._cut: dict[int, int] = {}  # where the prompts of requests were last given up
 
-    def _check_blocks(self) -> None:
+    def _new_cache(self) -> Cache:
+        """Return an empty cache of prefixes, as large as the memory."""
+        block = self._block
+        return Cache(self.instance.forest, block, self._total * block, block)
+
+    def _check_blocks(self, field: str) -> None:
         """Refuse an instance with a request that could never finish."""
-        field, block = self.block_field, self._block
+        block = self._block
         if (unit := self.instance.block_tokens or 0) % block:
             reason = f"is {block}, which does not divide block_tokens, {unit}"
             raise InvalidInput(reason, field=field)
@@ -135,7 +111,7 @@ class Server(Worker):
         """Take the decisions of a round, and let it pass if a request is processed."""
 
     @abstractmethod
-    def _known(self, i: int, work: Work, tokens: int) -> tuple[int, int]:
+    def _cached_after(self, i: int, work: Work, tokens: int) -> tuple[int, int]:
         """Return how many tokens of a request that leaves enter the cache, and can be found there.
 
         ``tokens`` of them are of this round.
@@ -158,6 +134,14 @@ class Server(Worker):
         """Let cached blocks leave that are taken by now."""
         if self._cache is not None:
             self._cache.make_room(self.tokens())
+
+    def _in_cache(self, i: int) -> tuple[int, int]:
+        """Return the tokens of a request that are in the cache, and those of them in use."""
+        if self._cache is None:
+            return 0, 0
+        self._drop()
+        cached, unused = self._cache.found(i)
+        return cached, cached - unused
 
     def _blocks(self, tokens: int) -> int:
         return blocks_for(tokens, self._block)
@@ -246,7 +230,7 @@ class Server(Worker):
         self._base -= work.before - work.start
         self._growing[(work.start - work.before) % self._block] -= 1
         self._produced[i] += self.now - work.start
-        self.found[i].append((work.start + 1, self.now))
+        self.rows[i].append((work.start + 1, self.now))
 
     def _leave(self, i: int, tokens: int = 0) -> None:
         """Take back the blocks of a request, with those of tokens of this round."""
@@ -256,7 +240,7 @@ class Server(Worker):
         held = request.peak if is_done else work.held(self.now)
         blocks = self._blocks(held + tokens)
         if self._cache is not None:
-            kept, computed = self._known(i, work, tokens)
+            kept, computed = self._cached_after(i, work, tokens)
             blocks -= self._blocks(kept)  # these leave no trace
             self._left += 1
             pauses = self._produced[i] < request.output
@@ -264,124 +248,3 @@ class Server(Worker):
             blocks += freed // self._block
         self._free += blocks
         self._done.pop(i, None)
-
-
-class VllmServer(Server):
-    """A server with the rules of vLLM; see this module."""
-
-    def __init__(self, workload: Workload, policy: ServerPolicy) -> None:
-        super().__init__(workload, policy)
-        self.policy = policy
-        for request in () if policy.chunked else self.instance:
-            if request.peak > policy.budget:
-                reason = f"is below the {request.peak} tokens that a round may have to process"
-                raise InvalidInput(reason, field="budget", request=repr(request.id))
-        # In floats, and with the block that is never used, as vLLM counts.
-        self._watermark = int(float(policy.watermark) * (self._total + 1))
-        columns = policy.priorities(self.instance), self.arrivals, range(len(self.instance))
-        self._rank = list(zip(*columns, strict=True))
-        self._continues = False  # whether a prompt was unfinished when the round began
-
-    def _join(self, i: int) -> None:
-        heapq.heappush(self._waiting, self._rank[i])
-
-    def _pop(self) -> None:
-        """Take the first of the line from it."""
-        heapq.heappop(self._waiting)
-
-    def _known(self, i: int, work: Work, tokens: int) -> tuple[int, int]:
-        if i in self._done:
-            return (peak := self.instance.requests[i].peak), peak
-        held = work.held(self.now)
-        if not self.policy.asynchronous or work.start is None:
-            return held + tokens, held + tokens
-        # The last token, or the one before it, is not known yet; all of a prompt are.
-        return held + tokens, held - (not tokens and self.now > work.start + 1)
-
-    def _ended(self, i: int) -> None:
-        if self.policy.asynchronous:
-            self._done[i] = None
-        else:
-            self._leave(i)
-
-    def _round(self) -> None:
-        self._prompts, self._continues = 0, self._partial is not None
-        needed = self._growing[self.now % self._block]
-        if self._partial is None and needed <= self._free:  # then the order is irrelevant
-            self._free -= needed
-            self._admit(self.policy.budget - len(self._running) + len(self._done))
-        elif (budget := self._in_order()) is not None:
-            self._admit(budget)
-        for i in list(self._done):
-            self._leave(i)
-        if self._running:
-            self._pass()
-
-    def _in_order(self) -> int | None:
-        """Let the running requests proceed, one after the other.
-
-        Returns
-        -------
-        int | None
-            Rest of the budget, None if a request was preempted.
-        """
-        budget, is_calm = self.policy.budget, True
-        went_on: dict[int, int] = {}
-        for i, work in list(self._running.items()):
-            if i not in self._running or i in self._done:
-                continue
-            held = work.held(self.now)
-            tokens = 1 if work.start is not None else min(work.before + 1 - held, budget)
-            needed = self._blocks(held + tokens) - self._blocks(held)
-            while needed > self._free and i in self._running:
-                victim = self._victim()
-                again = went_on.pop(victim, 0)
-                budget += again
-                self._preempt(victim, again)
-                is_calm = False
-            if i in self._running:
-                self._free -= needed
-                budget -= tokens
-                went_on[i] = tokens
-        if self._partial is not None:
-            self._process(self._partial, went_on[self._partial])
-        return budget if is_calm else None
-
-    def _victim(self) -> int:
-        """Return the running request to preempt."""
-        if self.policy.victims == "least-computed":
-            return min(self._running, key=lambda i: self._running[i].held(self.now))
-        return max(self._running, key=self._rank.__getitem__)
-
-    def _preempt(self, i: int, tokens: int) -> None:
-        """Let a request wait again; it may have processed tokens in this round."""
-        if i not in self._done:
-            self._yielded(i)
-            self._join(i)
-        self._leave(i, tokens)
-
-    def _admit(self, budget: int) -> None:
-        """Admit from the front of the line while it fits."""
-        most = inf if self.policy.prompts is None else self.policy.prompts
-        prompts = int(self._continues)
-        while self._waiting and budget and len(self._running) < self._most and prompts < most:
-            i, cached, shared = self._waiting[0][-1], 0, 0
-            before = self.instance.requests[i].prompt + self._produced[i]
-            if self._cache is not None:
-                self._drop()
-                cached, unused = self._cache.found(i)
-                shared = (cached - unused) // self._block  # the others are taken from free ones
-            if not self.policy.chunked and before + 1 - cached > budget:
-                return
-            watermark = self._watermark if self._running else 0
-            if self._blocks(before + 1) - shared + watermark > self._free:
-                return
-            self._pop()
-            tokens = min(before + 1 - cached, budget)
-            budget -= tokens
-            self._free -= self._blocks(cached + tokens) - shared
-            if self._cache is not None:
-                self._cache.start(i)
-            self._running[i] = Work(before, processed=cached, cached=cached)
-            self._process(i, tokens)
-            prompts += 1

@@ -1,1 +1,0 @@
-"""Routers: they choose a worker of a fleet for each request."""

@@ -1,0 +1,232 @@
+"""Servers with the rules of vLLM's v1 scheduler, round by round, for every clock and with prefixes.
+
+In a round:
+
+1. Running requests are first, in the order of their admission: each processes one token, and
+   needs a block if its blocks are full.  An unfinished prompt continues within the token budget of
+   the round.  If no block is free, requests are preempted, the last in rank first, until one is:
+   they give their blocks back, keep their tokens and wait.
+2. If nothing was preempted, waiting requests are admitted by rank while the budget lasts and
+   fewer than the limit run.  Prompt and tokens so far must fit into free blocks, less a watermark
+   if others run; the first that does not fit stops the line.  They are processed again, and yield
+   the next token in this round if the budget suffices.  A limit of prompts a round, which vLLM
+   does not have, ends the line as well.
+
+With asynchronous scheduling a round is planned before the tokens of the last one are known.  A
+request that yielded its last token then keeps its blocks and its place while the next round is
+planned, and may be preempted a last time without a cost.
+
+With first come, first served, running requests are always before waiting ones, so the last
+admitted is the last in rank, and one rule serves both schedulers.
+"""
+
+from __future__ import annotations
+
+import heapq
+from math import inf
+
+from kvopt.errors import InvalidInput
+from kvopt.simulate.block_server import Server, Work
+from kvopt.simulate.policies.server_policies import LeastWork, ServerPolicy
+from kvopt.simulate.simulator import Workload
+from kvopt.timetable.cache import Cache
+
+_LATEST = 1 << 62
+"""After all times."""
+
+
+class VllmServer(Server):
+    """A server with the rules of vLLM.
+
+    Parameters
+    ----------
+    workload, policy
+        Requests to serve, and limits of the server.
+    """
+
+    def __init__(self, workload: Workload, policy: ServerPolicy) -> None:
+        super().__init__(workload, policy)
+        self.policy = policy
+        for request in () if policy.chunked else self.instance:
+            if request.peak > policy.budget:
+                reason = f"is below the {request.peak} tokens that a round may have to process"
+                raise InvalidInput(reason, field="budget", request=repr(request.id))
+        # In floats, and with the block that is never used, as vLLM counts.
+        self._watermark = int(float(policy.watermark) * (self._total + 1))
+        columns = policy.priorities(self.instance), self.arrivals, range(len(self.instance))
+        self._rank = list(zip(*columns, strict=True))
+        self._continues = False  # whether a prompt was unfinished when the round began
+
+    def _join(self, i: int) -> None:
+        heapq.heappush(self._waiting, self._rank[i])
+
+    def _pop(self) -> None:
+        """Take the first of the line from it."""
+        heapq.heappop(self._waiting)
+
+    def _cached_after(self, i: int, work: Work, tokens: int) -> tuple[int, int]:
+        if i in self._done:
+            return (peak := self.instance.requests[i].peak), peak
+        held = work.held(self.now)
+        if not self.policy.asynchronous or work.start is None:
+            return held + tokens, held + tokens
+        # The last token, or the one before it, is not known yet; all of a prompt are.
+        return held + tokens, held - (not tokens and self.now > work.start + 1)
+
+    def _ended(self, i: int) -> None:
+        if self.policy.asynchronous:
+            self._done[i] = None
+        else:
+            self._leave(i)
+
+    def _round(self) -> None:
+        self._prompts, self._continues = 0, self._partial is not None
+        needed = self._growing[self.now % self._block]
+        if self._partial is None and needed <= self._free:  # then the order is irrelevant
+            self._free -= needed
+            self._admit(self.policy.budget - len(self._running) + len(self._done))
+        elif (budget := self._in_order()) is not None:
+            self._admit(budget)
+        for i in list(self._done):
+            self._leave(i)
+        if self._running:
+            self._pass()
+
+    def _in_order(self) -> int | None:
+        """Let running requests proceed in turn; return the budget left, None after a preemption."""
+        budget, is_calm = self.policy.budget, True
+        went_on: dict[int, int] = {}
+        for i, work in list(self._running.items()):
+            if i not in self._running or i in self._done:
+                continue
+            held = work.held(self.now)
+            tokens = 1 if work.start is not None else min(work.before + 1 - held, budget)
+            needed = self._blocks(held + tokens) - self._blocks(held)
+            while needed > self._free and i in self._running:
+                victim = self._victim()
+                again = went_on.pop(victim, 0)
+                budget += again
+                self._preempt(victim, again)
+                is_calm = False
+            if i in self._running:
+                self._free -= needed
+                budget -= tokens
+                went_on[i] = tokens
+        if self._partial is not None:
+            self._process(self._partial, went_on[self._partial])
+        return budget if is_calm else None
+
+    def _victim(self) -> int:
+        """Return the running request to preempt."""
+        if self.policy.victims == "least-computed":
+            return min(self._running, key=lambda i: self._running[i].held(self.now))
+        return max(self._running, key=self._rank.__getitem__)
+
+    def _preempt(self, i: int, tokens: int) -> None:
+        """Let a request wait again; it may have processed tokens in this round."""
+        if i not in self._done:
+            self._yielded(i)
+            self._join(i)
+        self._leave(i, tokens)
+
+    def _admit(self, budget: int) -> None:
+        """Admit from the front of the line while it fits."""
+        limit = inf if self.policy.prompts is None else self.policy.prompts
+        prompts = int(self._continues)
+        while self._waiting and budget and len(self._running) < self._limit and prompts < limit:
+            i = self._waiting[0][-1]
+            before = self.instance.requests[i].prompt + self._produced[i]
+            cached, in_use = self._in_cache(i)
+            shared = in_use // self._block  # the others are taken from free ones
+            if not self.policy.chunked and before + 1 - cached > budget:
+                return
+            watermark = self._watermark if self._running else 0
+            if self._blocks(before + 1) - shared + watermark > self._free:
+                return
+            self._pop()
+            tokens = min(before + 1 - cached, budget)
+            budget -= tokens
+            self._free -= self._blocks(cached + tokens) - shared
+            if self._cache is not None:
+                self._cache.start(i)
+            self._running[i] = Work(before, processed=cached, cached=cached)
+            self._process(i, tokens)
+            prompts += 1
+
+
+class WorkServer(VllmServer):
+    """A server that admits the request with the least work left; see `LeastWork`.
+
+    Its line is sorted when requests have come or gone, as this changes what is cached.
+    """
+
+    def __init__(self, workload: Workload, policy: LeastWork) -> None:
+        self._keeps_next = policy.keeps == "next"
+        super().__init__(workload, policy)
+        self._sorted_at = (-1, -1, -1)
+        by_arrival = sorted(range(len(self.arrivals)), key=self.arrivals.__getitem__, reverse=True)
+        self._wanting: list[list[int]] = [[] for _ in self.instance.forest.weights]
+        for i in by_arrival:  # the first to arrive is the last in each list
+            for node in self.instance.forest.paths[i]:
+                self._wanting[node].append(i)
+        self._token_ns, self._held_ns = 0.0, 1.0  # in rounds only memory counts
+        if not self.clock.is_even:
+            model = self.clock.batch_time
+            self._token_ns = max(line.token_ns for line in model.lines) + model.prompt_ns
+            fixed = max(line.round_ns for line in model.lines)
+            self._held_ns = model.kv_ns + fixed / self.instance.memory
+
+    def _new_cache(self) -> Cache:
+        if not self._keeps_next:
+            return super()._new_cache()
+        return _Foresight(self, self._block, self._total * self._block)
+
+    def _join(self, i: int) -> None:
+        self._waiting.append(self._rank[i])
+
+    def _pop(self) -> None:
+        self._waiting.pop(0)
+
+    def _admit(self, budget: int) -> None:
+        if budget <= 0 or len(self._running) == self._limit:
+            return
+        if self._sorted_at != (self._left, len(self._running), len(self._waiting)):
+            self._drop()
+            self._waiting.sort(key=lambda rank: (self._work(rank[-1]), rank))
+        super()._admit(budget)
+        self._sorted_at = self._left, len(self._running), len(self._waiting)
+
+    def _work(self, i: int) -> float:
+        """Return about how long a request takes the machine: prompt, reading, its part of f(0)."""
+        request = self.instance.requests[i]
+        before = request.prompt + self._produced[i]
+        left = max(self.believed[i] - self._produced[i], 1)
+        cached, in_use = self._in_cache(i)
+        read = left * (before - in_use + left / 2)
+        return (before - cached + left) * self._token_ns + read * self._held_ns
+
+    def next_use(self, node: int) -> int | None:
+        """Return when a node is wanted again, at the earliest now, or None if never."""
+        wanting = self._wanting[node]
+        while wanting and self._is_done(wanting[-1]):
+            wanting.pop()
+        first = next((i for i in reversed(wanting) if not self._is_done(i)), None)
+        return None if first is None else max(int(self.arrivals[first]), int(self.time))
+
+    def _is_done(self, i: int) -> bool:
+        return self._produced[i] == self.instance.requests[i].output
+
+
+class _Foresight(Cache):
+    """A cache that first evicts tokens without a later use, then those whose next use is latest."""
+
+    def __init__(self, server: WorkServer, block: int, memory: int) -> None:
+        super().__init__(server.instance.forest, block, memory, block)
+        self._server = server
+
+    def _node_used(self, node: int, when: tuple[int, int]) -> tuple[int, int]:
+        time = self._server.next_use(node)
+        return (-1 if time is None else _LATEST - time), when[1]
+
+    def _private_used(self, when: tuple[int, int], *, pauses: bool) -> tuple[int, int]:
+        return when if pauses else (-1, when[1])
