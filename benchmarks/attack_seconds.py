@@ -14,15 +14,14 @@ import random
 import sys
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support"))
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "bounds"))
 
-from brute_force import Row, Server
-from strategies import batch_time
-from test_seconds_sharing import drawn_in_seconds, least
+from brute_force import Server
+from strategies import batch_time, drawn_in_seconds, optimum_of
+from test_seconds_bounds import SCOPES, covering
 from test_shared_rounds import random_proof, with_block_shares
 
 from kvopt import BatchTime, Instance, Scope
@@ -30,23 +29,8 @@ from kvopt.bounds.seconds import seconds_bound
 from kvopt.bounds.shared_rounds import shared_rounds_value
 from kvopt.bounds.shared_rounds_ascent import shared_rounds_bound
 
-SCOPES = ("runs", "pauses", "chunks", "pauses+chunks")
 PROOFS = 12
 """Proofs with any prices for each instance."""
-
-
-def drawn(seed: int) -> tuple[Instance, Server, list[Row], str]:
-    """Return an instance, a server, the requests as rows, and a scope."""
-    source = random.Random(seed)
-    instance, server, rows = drawn_in_seconds(seed, source.choice((2, 3, 3)))
-    if source.random() < 0.3:
-        instance = replace(instance, max_active=source.choice((1, 2)))
-    if source.random() < 0.3:
-        instance = replace(instance, workers=2)
-    if source.random() < 0.3:
-        weighted = [replace(request, weight=source.choice((1, 2, 3))) for request in instance]
-        instance = replace(instance, requests=weighted)
-    return instance, server, rows, source.choice(SCOPES)
 
 
 def bounds(
@@ -74,12 +58,11 @@ def main() -> None:
     chosen = parser.parse_args()
     counts: Counter[str] = Counter()
     for seed in range(chosen.first, chosen.first + chosen.instances):
-        instance, server, rows, scope = drawn(seed)
-        limits = {"most_active": instance.max_active} if instance.max_active else {}
-        weights = [request.weight for request in instance]
-        best = least(instance, server, rows, scope=scope, weights=weights, **limits)
-        covered, model = Scope.parse(scope).joined(Scope.SHARING), batch_time(server)
-        for name, value in bounds(instance, server, model, covered, random.Random(seed)):
+        source = random.Random(seed)
+        instance, server = drawn_in_seconds(seed, source.choice((2, 3, 3)))
+        scope, model = source.choice(SCOPES), batch_time(server)
+        best, covered = optimum_of(instance, server=server, scope=scope), covering(scope, instance)
+        for name, value in bounds(instance, server, model, covered, source):
             counts[name] += 1
             counts[f"{name}, above 0.9 of the optimum"] += 10 * value > 9 * best
             if value > best:

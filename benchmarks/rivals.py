@@ -189,7 +189,7 @@ def row(draw: str, rivals: Sequence[str], options: argparse.Namespace) -> list[O
     """Run rivals on a draw, print its row and return what they wrote."""
     instance = instance_of(draw)
     saved = json.loads(options.save.read_text()) if options.save and options.save.exists() else {}
-    name = Path(draw).stem if options.save else instance.name
+    name = Path(draw).stem if options.save else instance.name or draw
     if name in saved:
         return [Outcome(rival, name, **cell) for rival, cell in saved[name]["rivals"].items()]
     outcomes = [judged(rival, instance, answers(rival, draw, options)) for rival in rivals]

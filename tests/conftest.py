@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
+from typing import TYPE_CHECKING
 
 import pytest
 import typer.main
@@ -19,7 +20,6 @@ from commands import EC1, Run
 from effort import NORMAL, THOROUGH
 from effort import few_steps as with_few_steps
 from hypothesis import settings
-from pages import sketch
 from registered import forgetting
 from reported import make_study, make_study_in_seconds
 from tasks_here import WAIT, WORKERS, wait, workers
@@ -27,7 +27,10 @@ from tasks_here import WAIT, WORKERS, wait, workers
 from kvopt import generate, write_instance
 from kvopt.cli import main
 from kvopt.kernels import clock, compiler
-from kvopt.studies import description, running
+from kvopt.studies import description, execution
+
+if TYPE_CHECKING:
+    from browsing import Browser
 
 # The same examples in every run: a failure is always the fault of the change at hand.
 settings.register_profile("repeatable", derandomize=True, deadline=None, max_examples=NORMAL)
@@ -68,16 +71,16 @@ def no_solver_meanwhile(monkeypatch: pytest.MonkeyPatch) -> None:
 def tasks_here() -> Iterator[None]:
     """Do tasks of studies in this process: another one takes seconds to load what they need."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(running, "workers", workers)
-        patch.setattr(running, "wait", wait)
+        patch.setattr(execution, "workers", workers)
+        patch.setattr(execution, "wait", wait)
         yield
 
 
 @pytest.fixture
 def own_processes(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let studies begin processes, as they do for users."""
-    monkeypatch.setattr(running, "workers", WORKERS)
-    monkeypatch.setattr(running, "wait", WAIT)
+    monkeypatch.setattr(execution, "workers", WORKERS)
+    monkeypatch.setattr(execution, "wait", WAIT)
 
 
 @pytest.fixture
@@ -155,7 +158,7 @@ def large(tmp_path: Path) -> Path:
 @pytest.fixture
 def studies_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Read each built-in study once for all tests: it draws instances to see if they exist."""
-    for module in (description, running):
+    for module in (description, execution):
         monkeypatch.setattr(module, "builtin_study", _builtin_study)
 
 
@@ -165,9 +168,20 @@ def finished_study(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return make_study(tmp_path_factory.mktemp("study"))
 
 
+@pytest.fixture(scope="session")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    """Return a Chromium that all tests of pages share."""
+    from browsing import chromium  # it loads what drives a browser
+
+    with chromium(tmp_path_factory.mktemp("profile")) as started:
+        yield started
+
+
 @pytest.fixture
 def sketched(monkeypatch: pytest.MonkeyPatch) -> None:
     """Write reports with the names of their pictures alone, and check no certificate twice."""
+    from pages import sketch  # it loads what draws pictures
+
     sketch(monkeypatch)
 
 

@@ -7,16 +7,7 @@ from collections.abc import Iterator, Sequence
 from itertools import combinations, product
 
 import pytest
-from brute_force import (
-    Server,
-    Triple,
-    best_starts,
-    feasible,
-    last_time,
-    most_in_time,
-    optimum,
-    tel,
-)
+from brute_force import Server, Triple, best_starts, feasible, last_time, most_in_time, optimum, tel
 from effort import many
 from strategies import plain, random_instances
 

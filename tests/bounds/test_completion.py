@@ -19,21 +19,16 @@ from strategies import instance_of, plain, random_instances
 from test_configurations import drawn_knots, drawn_prices, drawn_starts
 from test_forward_search import (
     LIMIT,
-    all_below,
     climbed,
-    is_crowded,
     lookahead_of,
-    slacks_of,
     tel_of,
 )
 
 from kvopt import Instance
 from kvopt.bounds.configurations import carried_sets, cost_to_go
 from kvopt.bounds.configurations.cost_to_go import CostToGo
-from kvopt.bounds.configurations.evaluation import FORBIDDEN, Evaluation, evaluate
-from kvopt.bounds.configurations.expand import costs_to_go
+from kvopt.bounds.configurations.evaluation import Evaluation, evaluate
 from kvopt.bounds.configurations.forward_search import ForwardSearch, predecessors_of
-from kvopt.bounds.configurations.labels import DONE
 from kvopt.bounds.configurations.states import States
 from kvopt.errors import Stopped
 from kvopt.kernels.budget import Budget
@@ -192,41 +187,6 @@ def test_it_is_the_least_cost_of_the_rest(positive: bool) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(2))
-def test_no_schedule_pays_less(seed: int) -> None:
-    """Of all schedules below a target, from each of their rounds on."""
-    source = random.Random(seed)
-    compared = positive = 0
-    for instance in random_instances(many(50), 43 + seed, least_requests=2, most_requests=4):
-        memory, requests = plain(instance)
-        states = States.of(instance)
-        evaluation = drawn(source, instance, positive=source.random() < 0.5)
-        optimum = brute_force.optimum(memory, requests)
-        if is_crowded(instance, optimum):
-            continue
-        target = optimum + source.choice((1, 3))
-        rest = CostToGo(states, evaluation, budget_of(evaluation, target))
-        rest.fill(source.choice((1, 3, 10, 1000)), source.choice((1, 10, 1000)), Budget())
-        costs = evaluation.reduced_costs
-        for starts in all_below(instance, target):
-            slacks = slacks_of(instance, starts, states, evaluation)
-            last = len(slacks) - 1
-            if any(costs[i, min(k, last)] == FORBIDDEN for i, k in enumerate(starts)):
-                continue
-            for now in range(last):
-                label = [
-                    k + o if k <= now and k + o > now + 1 else DONE
-                    for k, (_, _, o) in zip(starts, requests, strict=True)
-                ]
-                later = [int(costs[i, min(k, last)]) for i, k in enumerate(starts) if k > now]
-                bound = costs_to_go(np.array([label]), now, rest.after(now))[0]
-                assert bound <= sum(later) + sum(slacks[now + 2 :])
-                compared, positive = compared + 1, positive + (bound > 0)
-    assert compared > 150
-    assert positive > 15
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_searches_find_the_same(seed: int) -> None:
     """By themselves, with a look-ahead, and with cost-to-go bounds of few or of many sets."""
@@ -236,7 +196,7 @@ def test_searches_find_the_same(seed: int) -> None:
         memory, requests = plain(instance)
         evaluation = drawn(source, instance, positive=seed == 1)
         optimum = brute_force.optimum(memory, requests)
-        for more in (0, 1, 5):
+        for more in (0, source.choice((1, 5))):
             target, states = optimum + more, States.of(instance)
             forward = ForwardSearch(states, predecessors_of(instance), evaluation, target)
             least = tel_of(requests, forward.search_exhaustively(LIMIT))

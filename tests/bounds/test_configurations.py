@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Iterator, Sequence
-from fractions import Fraction
+from itertools import chain
 
 import brute_force
 import numpy as np
 import pytest
+from configuration_proofs import proof_of, proved
 from effort import many
 from literal import configurations as literal
 from strategies import instance_of, plain, random_instances
@@ -17,7 +18,6 @@ from strategies import instance_of, plain, random_instances
 from kvopt import Instance, bound, generate
 from kvopt.bounds.configurations.ascent import Evaluator, Point
 from kvopt.bounds.configurations.evaluation import (
-    FORBIDDEN,
     denominator_for,
     evaluate,
     rounded,
@@ -29,6 +29,17 @@ from kvopt.problem.arrays import Flags, Floats, Integers
 def state_list(states: States) -> list[literal.State]:
     """Return (h, r) of each number."""
     return list(zip(states.holds.tolist(), states.remaining.tolist(), strict=True))
+
+
+def states_by_peak(states: States) -> dict[int, list[int]]:
+    """Return the columns of the states of each peak, from the last round to the first."""
+    peaks: dict[int, list[int]] = {}
+    for column, (held, left) in enumerate(state_list(states)):
+        peaks.setdefault(held + left, []).append(column)
+    return {
+        peak: sorted(columns, key=lambda column: int(states.remaining[column]))
+        for peak, columns in sorted(peaks.items())
+    }
 
 
 def drawn_knots(source: random.Random, last: int) -> Knots:
@@ -107,10 +118,7 @@ class TestCopies:
         for instance, source in small(many(150), 2):
             memory, requests = plain(instance)
             states, last = States.of(instance), source.randint(1, 14)
-            knots, starts = (
-                drawn_knots(source, last),
-                drawn_starts(source, States.of(instance), last),
-            )
+            knots, starts = drawn_knots(source, last), drawn_starts(source, states, last)
             closed += int((starts != states.all_starts(last)).any())
             windows = windows_of(requests, starts)
             copies = knots.copies(states, starts)
@@ -139,59 +147,25 @@ class TestCopies:
 # The evaluation in integers.
 
 
-def by_definition(
-    instance: Instance, knots: Knots, starts: Flags, prices: Integers, denominator: int
-) -> tuple[int, list[dict[int, int]], list[int]]:
-    """Return D L, the reduced cost of every start that is left, and R_t, all by enumeration."""
-    memory, requests = plain(instance)
-    states = state_list(States.of(instance))
-    windows = windows_of(requests, starts)
-    times = knots.times.tolist()
-    around = literal.copies_around(requests, windows, times)
-    heaviest = [
-        int(literal.largest(dict(zip(states, row, strict=True)), memory, copies))
-        for row, copies in zip(prices.tolist(), around, strict=True)
-    ]
-    largest = [0] + [literal.between(times, heaviest, t) for t in range(1, knots.last + 1)]
-    columns = prices.T.tolist()
-    priced = {
-        time: {
-            state: Fraction(literal.between(times, column, time), denominator)
-            for state, column in zip(states, columns, strict=True)
-        }
-        for time in range(1, knots.last + 1)
-    }
-    costs = [
-        {start: int(literal.cost(request, start, priced) * denominator) for start in window}
-        for request, window in zip(requests, windows, strict=True)
-    ]
-    least = [min(own.values()) for own in costs]
-    reduced_costs = [
-        {k: cost - low for k, cost in own.items()} for own, low in zip(costs, least, strict=True)
-    ]
-    return sum(least) - sum(largest), reduced_costs, largest
-
-
 class TestEvaluation:
-    @pytest.mark.parametrize("seed", range(2))
-    def test_it_is_the_definition(self, seed: int) -> None:
-        for instance, source in small(40, 10 + seed):
+    def test_it_is_what_the_checker_evaluates(self) -> None:
+        """That is checked against the definition; starts that are ruled out are of searches."""
+        for drawn, source in small(many(160), 10):
+            memory, requests = plain(drawn)
+            first = min(request.arrival for request in drawn)
+            instance = instance_of(memory, [(a - first, s, o) for a, s, o in requests])
             states, last = States.of(instance), source.randint(1, 12)
-            knots, starts = (
-                drawn_knots(source, last),
-                drawn_starts(source, States.of(instance), last),
-            )
-            scale = source.choice((1, 3, 8))
+            knots, scale = drawn_knots(source, last), source.choice((1, 3, 8))
             prices = drawn_prices(source, states, knots, scale)
-            found = evaluate(states, knots, starts, prices, scale)
-            total, reduced_costs, largest = by_definition(instance, knots, starts, prices, scale)
-            assert found.total == total
-            assert found.bound == math.ceil(Fraction(total, scale))
-            assert found.largest.tolist() == largest
-            for i, own in enumerate(reduced_costs):
-                row = {min(k, last): cost for k, cost in own.items()}
-                expected = [row.get(k, FORBIDDEN) for k in range(last + 1)]
-                assert found.reduced_costs[i].tolist() == expected
+            found = evaluate(states, knots, states.all_starts(last), prices, scale)
+            peaks = states_by_peak(states)
+            stage = {
+                "denominator": scale,
+                "peaks": [[peak, len(columns)] for peak, columns in peaks.items()],
+                "times": knots.times.tolist(),
+                "numerators": prices[:, list(chain.from_iterable(peaks.values()))].tolist(),
+            }
+            assert found.bound == proved(plain(instance), proof_of([stage]))
 
     @pytest.mark.slow
     @pytest.mark.parametrize("seed", range(2))
@@ -201,10 +175,7 @@ class TestEvaluation:
         for instance in random_instances(200, 20 + seed, least_requests=1, most_memory=12):
             memory, requests = plain(instance)
             states, last = States.of(instance), source.randint(1, 14)
-            knots, starts = (
-                drawn_knots(source, last),
-                drawn_starts(source, States.of(instance), last),
-            )
+            knots, starts = drawn_knots(source, last), drawn_starts(source, states, last)
             prices = drawn_prices(source, states, knots, source.choice((1, 2, 5)))
             found = evaluate(states, knots, starts, prices, 6)
             whole = evaluate(states, knots, states.all_starts(last), prices, 6)
@@ -234,19 +205,23 @@ class TestEvaluation:
 
 
 def drawn_evaluator(
-    source: random.Random, instance: Instance, tau: float, threads: int = 1
+    source: random.Random, instance: Instance, tau: float, threads: int = 1, completions: int = 0
 ) -> tuple[Evaluator, Floats]:
+    """Return what steers, with all starts if it looks at few completions alone."""
     states, last = States.of(instance), source.randint(2, 12)
-    knots, starts = drawn_knots(source, last), drawn_starts(source, States.of(instance), last)
+    knots, starts = drawn_knots(source, last), drawn_starts(source, states, last)
     prices = drawn_prices(source, states, knots, 3) / 4
+    if completions:
+        starts, copies = states.all_starts(last), knots.copies_by_arrival(states)
+        return Evaluator(states, knots, starts, tau, threads, copies, completions), prices
     return Evaluator(states, knots, starts, tau, threads), prices
 
 
 class TestSmoothing:
-    @pytest.mark.parametrize("tau", [0.2, 1.0])
-    def test_the_gradient_is_that_of_the_smooth_value(self, tau: float) -> None:
-        for instance, source in small(60, 41):
-            evaluator, prices = drawn_evaluator(source, instance, tau)
+    @pytest.mark.parametrize(("tau", "completions"), [(0.2, 0), (1.0, 0), (0.5, 2), (0.5, 5)])
+    def test_the_gradient_is_that_of_the_smooth_value(self, tau: float, completions: int) -> None:
+        for instance, source in small(40, 41):
+            evaluator, prices = drawn_evaluator(source, instance, tau, completions=completions)
             prices = prices - source.choice((0.0, 0.4))
             point = evaluator.begin(prices)
             for _ in range(6):
@@ -293,10 +268,7 @@ class TestSmoothing:
         equal = 0
         for instance, source in small(150, 45):
             states, last = States.of(instance), source.randint(2, 12)
-            knots, starts = (
-                drawn_knots(source, last),
-                drawn_starts(source, States.of(instance), last),
-            )
+            knots, starts = drawn_knots(source, last), drawn_starts(source, states, last)
             scale = 2**20
             numerators = drawn_prices(source, states, knots, 3) * (scale // 4)
             hard = Evaluator(states, knots, starts, 0.1)(numerators / scale).exact

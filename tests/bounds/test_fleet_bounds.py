@@ -7,25 +7,20 @@ from collections import Counter
 
 import pytest
 from brute_force import Server, optimum
-from certificates import in_file, problem_of, proved
+from certificates import proved
 from effort import many
 from known import known
-from strategies import batch_time, plain, random_instances, timed_instance
-from test_seconds_bounds import MODELS
+from strategies import batch_time, plain, random_instances
 
 from kvopt import Instance, Request, bound, generate, run
-from kvopt.bounds.seconds import seconds_bound
-from kvopt.bounds.seconds_evaluation import FULL, shares_bound
+from kvopt.bounds.seconds_evaluation import shares_bound
 from kvopt.bounds.staircases import staircase_bound
 from kvopt.bounds.volume import volume_bound
 from kvopt.heuristics.list_schedules import offer_list_schedules
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.proofs import SharesProof
-from kvopt.problem.clocks import Seconds, arrivals_ns
+from kvopt.problem.clocks import Seconds
 from kvopt.search.bounding import bounds_by_workers
-from kvopt.verify.certified_problem import Clock
-from kvopt.verify.check_proofs import value_of_proof
-from kvopt.verify.step_budget import Work
 
 pytestmark = pytest.mark.usefixtures("few_steps")
 
@@ -94,36 +89,6 @@ def test_a_fleet_has_a_schedule_to_start_from() -> None:
         search = Search(instance)
         offer_list_schedules(search)
         assert known(search.schedule).check().feasible
-
-
-@pytest.mark.slow
-def test_seconds_stay_below_the_optimum_and_are_verified() -> None:
-    source, tight = random.Random(4), 0
-    for _ in range(many(20)):
-        lines, prompt_ns, kv_ns = source.choice(MODELS)
-        memory, late = source.randint(3, 9), source.choice([0, 15, 60])
-        outputs = [source.randint(1, 3) for _ in range(source.randint(2, 4))]
-        triples = [(source.randint(0, late), source.randint(0, memory - o), o) for o in outputs]
-        server, workers = Server(lines, prompt_ns, kv_ns), source.randint(2, 3)
-        best = optimum(memory, triples, server=server, workers=workers)
-        instance = Instance(memory, timed_instance(memory, triples).requests, workers=workers)
-        model = batch_time(server)
-        found = seconds_bound(instance, model)
-        chunks = seconds_bound(instance, model, scope="chunks")
-        weights = tuple(source.choice([0, 20, FULL]) for _ in triples)
-        drawn = SharesProof((source.randrange(len(lines)),), weights)
-        claims = [(p.proof, p.value_ns) for p in (found, chunks)]
-        for proof, value in (*claims, (drawn, shares_bound(instance, model, drawn))):
-            assert timed(instance, model.to_json(), proof) == value <= best
-            assert not proof.company
-        tight += found.value_ns == best
-    assert tight > many(3)
-
-
-def timed(instance: Instance, model: dict[str, object], proof: SharesProof) -> int:
-    """Return what the verifier makes of a proof in seconds."""
-    problem = problem_of(instance, clock=Clock.of(model)).arriving(arrivals_ns(instance))
-    return value_of_proof(problem, in_file(proof), Work())[0]
 
 
 def test_one_request_served_as_fast_as_all_workers() -> None:

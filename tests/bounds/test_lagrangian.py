@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import math
-import random
 from fractions import Fraction
-from itertools import accumulate
 
 import numpy as np
 import pytest
@@ -28,58 +26,6 @@ from kvopt.incumbent.proofs import PriceProof, VolumeProof
 from kvopt.incumbent.result import Progress
 from kvopt.kernels.budget import Budget
 from kvopt.search.stages import ascend
-
-
-def by_looking_everywhere(
-    kinds: Kinds, prices: list[int], unit: int
-) -> tuple[list[int], list[int]]:
-    """Return least costs and first cheapest starts, in Python integers."""
-    table = [*prices, *[0] * kinds.longest]
-    paid = list(accumulate(table, initial=0))
-    held = list(accumulate(paid, initial=0))
-
-    def least(a: int, s: int, o: int) -> tuple[int, int]:
-        return min(
-            (unit * (k + o - a) + (s + o) * paid[k + o] - held[k + o] - s * paid[k] + held[k], k)
-            for k in range(a, len(prices) + 1)
-        )
-
-    columns = zip(
-        *map(np.ndarray.tolist, (kinds.arrivals, kinds.prompts, kinds.outputs)), strict=True
-    )
-    found = [
-        least(*kind) if kind[0] < len(prices) else (unit * kind[2], kind[0]) for kind in columns
-    ]
-    return [cost for cost, _ in found], [start for _, start in found]
-
-
-@pytest.mark.parametrize(("size", "longest"), [(20, 5000), (36, 60), (47, 5)])
-def test_scans_find_the_first_cheapest_start_whatever_was_found_before(
-    size: int, longest: int
-) -> None:
-    # At 2^47 sums pass 64 bits though no cost does.
-    rng, unit = random.Random(size), 2**size
-    requests = [
-        Request(rng.randint(0, 3100), rng.randint(0, 900), rng.randint(1, longest))
-        for _ in range(60)
-    ]
-    kinds = Kinds.of(Instance(10**6, requests))
-    scanner = Scanner(kinds)
-    for shape in ("falling", "rough", "flat", "spiky"):
-        prices = [
-            {
-                "falling": (3000 - t) ** 2 // 5000,
-                "rough": (3000 - t) // 3 + rng.randint(0, 50),
-                "flat": 7,
-                "spiky": rng.choice((0, 0, 0, rng.randint(0, 10_000))),
-            }[shape]
-            * unit
-            // 10**5
-            for t in range(3000)
-        ]
-        costs, starts = scanner.least_costs(np.array(prices, dtype=np.int64), unit)
-        assert (costs.tolist(), starts.tolist()) == by_looking_everywhere(kinds, prices, unit)
-
 
 # ---- the fluid start ---------------------------------------------------------------
 

@@ -2,156 +2,129 @@
 
 from __future__ import annotations
 
-import random
-from fractions import Fraction
-from itertools import pairwise
+import json
+from collections.abc import Iterator
+from contextlib import nullcontext
+from pathlib import Path
+from random import Random
 
 import numpy as np
 import pytest
-from brute_force import Lines, Server, optimum
-from hypothesis import given
-from hypothesis import strategies as st
+from brute_force import Row, Server, Triple, optimum
+from certificates import in_file, problem_from
+from definitions import by_definition
+from effort import many
 from known import known
 from msgspec import structs
-from strategies import batch_time, timed_instance
-
-from kvopt import BatchTime, Instance, Line, Request, generate, solve
-from kvopt.bounds.seconds import seconds_bound
-from kvopt.bounds.seconds_evaluation import (
-    FULL,
-    fixed_parts,
-    parts_of,
-    request_times,
-    served,
-    shares_bound,
+from strategies import (
+    SERVERS,
+    batch_time,
+    drawn_in_seconds,
+    instance_of,
+    optimum_of,
+    timed_instance,
 )
+
+from kvopt import (
+    BatchTime,
+    Instance,
+    Line,
+    Progress,
+    Request,
+    Scope,
+    bound,
+    certify,
+    generate,
+    solve,
+    verify,
+)
+from kvopt.bounds.prefix_shares import Processed, processed, shared_out
+from kvopt.bounds.seconds import MIX, seconds_bound
+from kvopt.bounds.seconds_evaluation import FULL, request_times, served, shares_bound
+from kvopt.certificates.certificate_files import certificate_text
 from kvopt.errors import InvalidInput
 from kvopt.incumbent.proofs import SharesProof
 from kvopt.kernels.budget import Budget
-from kvopt.problem.clocks import Seconds
+from kvopt.problem.clocks import Seconds, arrivals_ns
+from kvopt.problem.problem import Problem
 from kvopt.simulate.run_policy import run as simulate
+from kvopt.verify.check_proofs import missing, value_of_proof
+from kvopt.verify.step_budget import Work
 
-MODELS: list[tuple[Lines, int, int]] = [
-    ([(10, 0)], 0, 0),
-    ([(0, 3)], 0, 0),
-    ([(7, 1)], 2, 1),
-    ([(10, 0), (4, 3)], 0, 0),
-    ([(20, 1), (12, 2), (0, 5)], 0, 1),
-    ([(3, 3), (5, 0)], 1, 0),
-]
+SCOPES = ("runs", "pauses", "chunks", "pauses+chunks")
 
 
-@st.composite
-def problems(draw: st.DrawFn) -> tuple[Server, int, list[tuple[int, int, int]]]:
-    """Draw a server, its memory and a few requests."""
-    lines, prompt_ns, kv_ns = draw(st.sampled_from(MODELS))
-    memory = draw(st.integers(3, 9))
-    outputs = draw(st.lists(st.integers(1, 3), min_size=1, max_size=3))
-    late = draw(st.sampled_from([0, 15, 60]))
-    triples = [(draw(st.integers(0, late)), draw(st.integers(0, memory - o)), o) for o in outputs]
-    return Server(lines, prompt_ns, kv_ns), memory, triples
+def covering(scope: str, instance: Instance) -> Scope:
+    """Return a scope with what the requests of an instance share."""
+    return Scope.parse(scope).joined(Scope.SHARING) if "prefix" in instance.extras else Scope(scope)
 
 
-@st.composite
-def proofs(draw: st.DrawFn, lines: int, requests: int) -> SharesProof:
-    """Draw any proof that fits."""
-    chosen = draw(st.lists(st.integers(0, lines - 1), min_size=1, max_size=lines, unique=True))
-    weight = st.sampled_from([0, 1, 20, FULL - 1, FULL])
-    weights = draw(st.just([]) | st.lists(weight, min_size=requests, max_size=requests))
-    left = [FULL - weight for weight in weights] or [0] * requests
-    company = [draw(st.sampled_from([0, most // 2, most])) for most in left]
-    beside, parts = draw(st.sampled_from([(), tuple(company)])), draw(st.integers(0, 3))
-    return SharesProof(tuple(chosen), tuple(weights), beside, parts=parts)
+def drawn_shares(rng: Random, instance: Instance, lines: int, *, chunks: bool) -> SharesProof:
+    """Return any proof that fits."""
+    counts = [request.weight for request in instance]
+    weights = [n * rng.choice((0, 1, 20, FULL - 1, FULL)) for n in counts]
+    pairs = zip(counts, weights, strict=True)
+    company = [rng.choice((0, (FULL * n - w) // 2, FULL * n - w)) for n, w in pairs]
+    chosen = rng.sample(range(lines), 1 if chunks else rng.randint(1, lines))
+    mix: list[int] = []
+    if rng.random() < 0.4:
+        chosen = [*range(lines)]
+        mix = [rng.randint(1, 9) for _ in chosen]
+    is_plain = rng.random() < 0.3
+    return SharesProof(
+        tuple(chosen), () if is_plain else tuple(weights),
+        () if is_plain or instance.workers > 1 else tuple(company), tuple(mix),
+        parts=0 if chunks else rng.choice((0, 1, 3, 8)),
+        by_memory=rng.choice((20, 0)) if instance.max_active and rng.random() < 0.5 else FULL,
+    )  # fmt: skip
+
+
+def values_of(
+    instance: Instance, server: Server, scope: str, proof: SharesProof, *, literally: bool = True
+) -> Iterator[int]:
+    """Yield what a proof gives: to kvopt, to the checker, and to the checker by definition."""
+    chunks, model = "chunks" in scope, batch_time(server)
+    done = processed(instance, arrivals_ns(instance))
+    shared = shared_out(instance, chunks=chunks)
+    yield shares_bound(shared, model, proof, arrivals_ns(instance), chunks=chunks, done=done)
+    problem = problem_from(instance, Seconds(model), covering(scope, instance))
+    for evaluated in (nullcontext, by_definition) if literally else (nullcontext,):
+        with evaluated():
+            written = in_file(proof)
+            yield value_of_proof(problem, written, Work(), missing(problem, written))[0]
 
 
 @pytest.mark.slow
-@given(data=st.data())
-def test_whatever_proves_it_a_bound_is_below_the_optimum(data: st.DataObject) -> None:
-    server, memory, triples = data.draw(problems())
-    least = optimum(memory, triples, server=server)
-    instance, model = timed_instance(memory, triples), batch_time(server)
-    for _ in range(4):
-        proof = data.draw(proofs(len(server.lines), len(triples)))
-        assert shares_bound(instance, model, proof) <= least
-    assert seconds_bound(instance, model).value_ns <= least
-
-
-# ---- what a request takes ----------------------------------------------------------
-
-
-def literal_part(
-    server: Server, memory: int, chosen: Lines, prompt: int, output: int
-) -> tuple[Fraction, Fraction, int]:
-    """Return X, X e and E phase by phase, with fractions."""
-    part = Server(chosen, server.prompt_ns, server.kv_ns)
-    base = Fraction(max(fixed for fixed, _ in chosen))
-    takes, delays, after = Fraction(0), Fraction(0), 0
-    for j in range(output, 0, -1):
-        held, prompts = prompt + j, prompt if j == 1 else 0
-        work = part.round_ns(1 + prompts, prompts, held) - base
-        share = base * held / memory
-        takes += work + share
-        delays += work * (after + base + work / 2) + share * (after + base / 2)
-        after += server.round_ns(1 + prompts, prompts, held)
-    return takes, delays, after
-
-
-@given(
-    model=st.sampled_from(MODELS),
-    prompt=st.integers(0, 40),
-    output=st.integers(1, 40),
-    data=st.data(),
-)
-def test_closed_forms_are_the_sums_over_rounds(
-    model: tuple[Lines, int, int], prompt: int, output: int, data: st.DataObject
-) -> None:
-    server, memory = Server(*model), 80
-    chosen = data.draw(st.lists(st.sampled_from(server.lines), min_size=1, unique=True))
-    instance = Instance(memory, [Request(0, prompt, output)])
-    found = request_times(instance, batch_time(server), [Line(*line) for line in chosen], object)
-    takes, delays, alone = literal_part(server, memory, chosen, prompt, output)
-    assert found.takes[0] == takes * memory
-    assert found.delays[0] == 2 * delays * memory
-    assert found.alone[0] == alone
-
-
-@given(
-    model=st.sampled_from(MODELS),
-    prompt=st.integers(0, 40),
-    output=st.integers(1, 40),
-    count=st.integers(1, 9),
-    kind=st.sampled_from([object, float]),
-)
-def test_parts_are_the_rounds_they_say(
-    model: tuple[Lines, int, int], prompt: int, output: int, count: int, kind: type
-) -> None:
-    server, memory = Server(*model), 80
-    chosen, lines = batch_time(server), [Line(*server.lines[-1])]
-    instance = Instance(memory, [Request(0, 1, 1), Request(0, prompt, output)])
-    whole = request_times(instance, chosen, lines, kind)
-    found = parts_of(instance, chosen, lines, whole, count, fixed_parts(instance, lines, FULL))
-    assert sorted(set(found.owners)) == [0, 1]
-    rows = [
-        (begin, takes, work, early)
-        for i, begin, takes, work, early in zip(
-            found.owners, found.begins, found.takes, found.works, found.early, strict=True
+@pytest.mark.parametrize("scope", SCOPES)
+def test_whatever_proves_it_a_bound_is_below_the_optimum_and_verified(scope: str) -> None:
+    tight, count = 0, many(60)
+    for seed in range(count):
+        instance, server = drawn_in_seconds(seed)
+        best, rng = optimum_of(instance, server=server, scope=scope), Random(seed)
+        found = seconds_bound(instance, batch_time(server), scope=covering(scope, instance))
+        drawn = (
+            drawn_shares(rng, instance, len(server.lines), chunks="chunks" in scope)
+            for _ in range(3)
         )
-        if i == 1
-    ]
-    edges = [1 + (output - 1) * part // count for part in range(count + 1)]
-    groups = [range(1, 2), *(range(a + 1, b + 1) for a, b in pairwise(edges) if a < b)]
-    part, none = Server(server.lines[-1:], server.prompt_ns, server.kv_ns), max(x for x, _ in server.lines)  # fmt: skip  # noqa: E501
-    base, began = server.lines[-1][0], 0
-    for (begin, takes, work, early), group in zip(rows, groups, strict=True):
-        given = [(1 + prompt * (j == 1), prompt * (j == 1), prompt + j) for j in group]
-        alone = [server.round_ns(*each) for each in given]
-        assert begin == began
-        assert takes == sum(
-            memory * (part.round_ns(*each) - base) + base * each[2] for each in given
-        )
-        assert work == sum(alone) - len(alone) * none
-        assert early == sum(alone[:-1])
-        began += sum(alone)
+        for proof in (found.proof, *drawn):
+            (value,) = {*values_of(instance, server, scope, proof, literally=seed % 4 == 1)}
+            assert value <= best, (seed, proof)
+            assert value == found.value_ns or proof != found.proof
+        tight += found.value_ns > 0.9 * best
+    assert tight > count // 20
+
+
+@pytest.mark.parametrize("scope", ["runs", "chunks"])
+def test_evaluations_agree_on_larger_requests(scope: str) -> None:
+    for seed in range(many(60)):
+        rng = Random(seed)
+        requests = [
+            Request(0, rng.randint(0, 40), rng.randint(1, 40), arrival_seconds=at / 10**9)
+            for at in rng.choices(range(300), k=rng.randint(0, 5))
+        ]
+        server, instance = rng.choice(SERVERS), Instance(80, requests)
+        proof = drawn_shares(rng, instance, len(server.lines), chunks=scope == "chunks")
+        assert len({*values_of(instance, server, scope, proof)}) == 1, (seed, proof)
 
 
 def test_floats_are_near_the_exact_numbers() -> None:
@@ -164,51 +137,6 @@ def test_floats_are_near_the_exact_numbers() -> None:
             assert getattr(near, name) == pytest.approx(wanted, rel=1e-9)
 
 
-def test_no_round_is_shorter_than_what_its_requests_take() -> None:
-    """The inequality that everything stands on, for random batches and lines."""
-    source = random.Random(3)
-    for _ in range(1000):
-        lines, prompt_ns, kv_ns = source.choice(MODELS)
-        server, memory = Server(lines, prompt_ns, kv_ns), source.randint(5, 40)
-        chosen = source.sample(lines, source.randint(1, len(lines)))
-        batch, held = [], 0
-        while (h := source.randint(1, memory)) + held <= memory:
-            held += h
-            batch.append((h, h - 1 if source.random() < 0.5 else 0))  # starts: h = prompt + 1
-        if not batch:
-            continue
-        prompts = sum(p for _, p in batch)
-        length = server.round_ns(len(batch) + prompts, prompts, held)
-        part, base = Server(chosen, prompt_ns, kv_ns), max(fixed for fixed, _ in chosen)
-        taken = sum(
-            Fraction(base * h, memory) + part.round_ns(1 + p, p, h) - base for h, p in batch
-        )
-        assert taken <= length
-
-
-# ---- the fluid ---------------------------------------------------------------------
-
-
-@given(
-    jobs=st.lists(st.tuples(st.integers(0, 20), st.integers(1, 9), st.integers(0, 5)), max_size=6),
-    data=st.data(),
-)
-def test_no_other_service_has_less(jobs: list[tuple[int, int, int]], data: st.DataObject) -> None:
-    """Against services that pick any request that is there, or none, for each unit of time."""
-    arrivals, takes, slopes = np.array(jobs, dtype=object).reshape(-1, 3).T
-    least = (slopes * served(arrivals, takes, slopes)).sum()
-    left, now, other = list(takes), 0, 0
-    source = random.Random(data.draw(st.integers(0, 10**6)))
-    while any(left):
-        there = [i for i, a in enumerate(arrivals) if a <= now and left[i]]
-        if there and source.random() < 0.8:
-            i = source.choice(there)
-            left[i] -= 1
-            other += slopes[i] * (2 * now + 1)  # 2 * integral of t over one unit
-        now += 1
-    assert least <= other
-
-
 def test_it_serves_with_interruptions() -> None:
     # 0 .. 2 the first, then the steeper one until 5, then the rest of the first.
     for kind in (object, float):
@@ -216,15 +144,13 @@ def test_it_serves_with_interruptions() -> None:
         assert served(arrivals, takes, slopes).tolist() == [4 + (49 - 25), 25 - 4]
 
 
-# ---- the whole bound ---------------------------------------------------------------
-
 A100 = BatchTime([Line(45_000_000, 160_000), Line(32_000_000, 310_000)], 80)
 
 
 @pytest.mark.parametrize("arrivals", [False, True])
 def test_no_policy_is_below_it(arrivals: bool) -> None:
     drawn = generate("conversation", 80, 3000, seed=4)
-    source = random.Random(1)
+    source = Random(1)
     requests = [
         Request(0, r.prompt, r.output, arrival_seconds=source.uniform(0, 40) * arrivals)
         for r in drawn
@@ -290,18 +216,15 @@ def test_a_limit_is_kept_and_gives_a_bound() -> None:
 
 
 def test_exact_where_floats_and_64_bits_end() -> None:
-    big = 2**52
-    instance = Instance(2**53 - 1, [Request(0, big, 900), Request(0, 1, big)])
-    model = BatchTime([Line(2**53 - 1, 2**53 - 1)], 2**53 - 1, 2**53 - 1)
-    found = request_times(instance, model, model.lines, object)
-    takes, delays, alone = literal_part(
-        Server([(2**53 - 1, 2**53 - 1)], 2**53 - 1, 2**53 - 1), 2**53 - 1,
-        [(2**53 - 1, 2**53 - 1)], big, 900,
-    )  # fmt: skip
-    assert found.takes[0] == takes * instance.memory
-    assert found.delays[0] == 2 * delays * instance.memory
-    assert found.alone[0] == alone
-    assert seconds_bound(instance, model).value_ns > alone
+    big, most = 2**52, 2**53 - 1
+    rows = [Request(0, big, 900, arrival_seconds=0.0), Request(0, 1, big, arrival_seconds=0.0)]
+    server = Server([(most, most)], most, most)
+    proof = SharesProof((0,), (20, 64), (9, 0), parts=3)
+    assert len({*values_of(Instance(most, rows), server, "runs", proof, literally=False)}) == 1
+    alone = request_times(
+        Instance(most, rows), batch_time(server), batch_time(server).lines, object
+    ).alone
+    assert seconds_bound(Instance(most, rows), batch_time(server)).value_ns > alone[0]
 
 
 def test_large_caches_and_long_rounds_pass_64_bits() -> None:
@@ -341,3 +264,143 @@ def test_late_clocks_and_long_gaps_cost_nothing(first: float, gap: float) -> Non
         return seconds_bound(Instance(100, requests), BatchTime([Line(40_000_000, 100)])).value_ns
 
     assert bound_from(first, gap) == bound_from(0.0, 40.0)
+
+
+# ---- shared prefixes ---------------------------------------------------------------
+
+
+def before_moves(now: Progress) -> bool:
+    """End a search once all runs have been tried: moves prove nothing, and go on for long."""
+    return now.engine == "routers"
+
+
+def test_work_spread_over_later_users_is_no_bound() -> None:
+    """The first of two computes what they share: half of it each says that neither is done soon."""
+    server, late = Server([(0, 1)], 99, 0), 10_000 / 10**9
+    requests = [
+        Request(0, 10, 1, prefix=("a",), arrival_seconds=0.0),
+        Request(0, 10, 1, prefix=("a",), arrival_seconds=late),
+        Request(0, 10, 1, arrival_seconds=late),
+    ]
+    instance, model = Instance(30, requests, block_tokens=10), batch_time(server)
+    rows: list[Row] = [(0, 10, 1, ("a",)), (10_000, 10, 1, ("a",)), (10_000, 10, 1, ())]
+    best, shared = optimum(30, rows, unit=10, server=server), shared_out(instance)
+    assert best == 1001 + 1 + 1002
+    right = Processed((0, 0, 10), [[10], [], []])
+    assert processed(instance, [0, 10_000, 10_000]) == right
+    assert seconds_bound(instance, model, scope="sharing").value_ns == best
+    assert shares_bound(shared, model, SharesProof((0,)), done=right) == best
+    halves = Processed((5, 5, 10), [[], [], []])
+    assert shares_bound(shared, model, SharesProof((0,)), done=halves) > best
+
+
+def test_what_nobody_shares_costs_nothing() -> None:
+    requests = [Request(0, 5 + i, 2, prefix=(f"a{i}",)) for i in range(4)]
+    instance = Instance(20, requests, block_tokens=3)
+    model = batch_time(Server([(7, 1)], 2, 1))
+    values = [seconds_bound(instance, model, scope=scope) for scope in ("sharing", "runs")]
+    assert values[0] == values[1]
+
+
+def test_a_larger_claim_is_refused(tmp_path: Path) -> None:
+    requests = [Request(0, 9, 2, prefix=("a", "b")), Request(0, 8, 3, prefix=("a",)),
+                Request(0, 8, 1, prefix=("a", "b")), Request(0, 3, 1)]  # fmt: skip
+    instance = Instance(14, requests, block_tokens=4)
+    model = batch_time(Server([(7, 1)], 20, 1))
+    problem = Problem(instance, Seconds(model))
+    value = json.loads(certificate_text(certify(problem, ["lpm"], time_limit=0.2)))
+    plain = seconds_bound(instance, model, scope="runs").value_ns
+    assert plain > value["lower"]["value"]
+    upper = {**value["upper"], "value": value["upper"]["value"] - 1}
+    for changed, reason in (
+        ({"lower": {**value["lower"], "value": plain}}, "INVALID: lower: says"),
+        ({"scope": "runs"}, "INVALID: instance: prefixes go with the scope sharing"),
+        ({"upper": upper}, "INVALID: upper: says"),
+    ):
+        (tmp_path / "c.json").write_text(json.dumps({**value, **changed}))
+        assert verify(tmp_path / "c.json").lines[-1].startswith(reason)
+
+
+def test_a_bound_without_sharing_is_compared_with_no_run_that_shares() -> None:
+    """All of the shared prompts fit and are computed once: below the bound without sharing."""
+    requests = [Request(0, 20, 2, prefix=("a",)) for _ in range(4)]
+    instance, model = Instance(60, requests, block_tokens=20), batch_time(Server([(1, 1)], 9, 0))
+    found = solve(instance, clock=Seconds(model), stop=before_moves)
+    without = bound(Problem(instance, Seconds(model), Scope.RUNS))
+    assert found.schedule is not None
+    assert found.scope is Scope.SHARING
+    assert without.value is not None
+    assert (found.lower_bound or 0) <= (found.objective or 0) < without.value
+    apart = solve(Problem(instance, Seconds(model), Scope.RUNS), stop=before_moves)
+    assert apart.scope is Scope.RUNS
+    assert (apart.objective or 0) >= without.value
+
+
+# ---- pauses, and prompts in pieces -------------------------------------------------
+
+
+def proved(
+    problem: tuple[Server, int, list[Triple]], proof: SharesProof, *, chunks: bool = False
+) -> int:
+    server, memory, requests = problem
+    arrivals = [a for a, _, _ in requests]
+    return shares_bound(
+        instance_of(memory, requests), batch_time(server), proof, arrivals, chunks=chunks
+    )
+
+
+def test_a_roof_does_not_cover_chunks() -> None:
+    """It says more than there is with prompts in pieces, a single line does not."""
+    problem = (Server([(9, 0), (0, 3), (2, 2)], 0, 0), 11, [(3, 7, 2), (5, 8, 2)])
+    optima = [
+        optimum(problem[1], problem[2], server=problem[0], scope=scope)
+        for scope in ("chunks", "pauses")
+    ]
+    assert optima == [94, 100]
+    assert [proved(problem, SharesProof(lines)) for lines in ((0, 1), (1,))] == [95, 93]
+
+
+def test_the_worked_case_of_pieces() -> None:
+    """Pieces of the prompt reach 3,020 ns where runs take 3,740."""
+    model = BatchTime([Line(100, 0), Line(0, 10)])
+    instance = Instance(200, [Request(0, 0, 20), Request(0, 90, 1)])
+    runs, pieces = (seconds_bound(instance, model, scope=scope) for scope in ("pauses", "chunks"))
+    assert runs.value_ns == 3720
+    assert 2010 < pieces.value_ns <= 3020
+    assert len(pieces.proof.lines) == 1
+
+
+def test_company_of_whole_prompts_does_not_cover_chunks() -> None:
+    """A piece of the second prompt is processed before its first token, which delays it less."""
+    problem = (Server([(9, 1), (0, 4)], 1, 0), 11, [(0, 0, 1), (0, 5, 3)])
+    company = SharesProof((1,), (4, 5), (56, 0))
+    whole, pieces = (proved(problem, company, chunks=chunks) for chunks in (False, True))
+    assert pieces <= optimum(11, problem[2], server=problem[0], scope="chunks") < whole
+
+
+def test_company_of_pieces_raises_the_bound() -> None:
+    instance = Instance(60, [Request(40 * i, 9, 4) for i in range(12)], round_ms=1e-6)
+    model = BatchTime([Line(12, 1), Line(0, 2)])
+    found = seconds_bound(instance, model, scope="chunks")
+    assert any(found.proof.company)
+    alone = shares_bound(instance, model, structs.replace(found.proof, company=()), chunks=True)
+    assert found.value_ns > 1.05 * alone
+
+
+class TestMixes:
+    """Lines mixed into one."""
+
+    def test_no_single_line_proves_as_much(self) -> None:
+        # Long outputs make the first line count, long prompts the second.
+        requests = [Request(0, 0, 36)] * 16 + [Request(0, 77, 2)] * 11
+        instance, model = Instance(100, requests), BatchTime([Line(417, 0), Line(0, 45)])
+        found = seconds_bound(instance, model, scope="chunks")
+        assert sum(found.proof.mix) == MIX
+        for line in model.lines:
+            alone = seconds_bound(instance, BatchTime([line]), scope="chunks")
+            assert found.value_ns > 1.1 * alone.value_ns
+
+    def test_of_huge_numbers_single_lines_are_left(self) -> None:
+        instance = Instance(200, [Request(0, 0, 20), Request(0, 90, 1)])
+        huge = BatchTime([Line(100, 0), Line(0, 10), Line(2**52, 0)])
+        assert not seconds_bound(instance, huge, scope="chunks").proof.mix

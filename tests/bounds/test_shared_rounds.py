@@ -2,72 +2,33 @@
 
 from __future__ import annotations
 
-import json
 import random
+from collections import Counter
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
-from brute_force import Server, Triple, optimum
-from certificates import problem_of
+from brute_force import Server
+from certificates import in_file, problem_from
 from effort import many
-from msgspec import convert, structs, to_builtins
-from strategies import batch_time
-from test_seconds_bounds import MODELS
-from test_seconds_sharing import drawn_in_seconds, least
+from msgspec import convert, structs
+from strategies import batch_time, drawn_in_seconds, optimum_of
+from test_seconds_bounds import SCOPES, covering
 
-from kvopt import BatchTime, Instance, Line, Request, Scope
+from kvopt import BatchTime, Instance, Line, Request
 from kvopt.bounds.backlog import FINE
 from kvopt.bounds.cheapest_services import CellGrid, RoundColumns
 from kvopt.bounds.prefix_shares import Processed, shared_out
 from kvopt.bounds.seconds import seconds_bound
 from kvopt.bounds.shared_rounds import queue_of, shared_rounds_value
 from kvopt.bounds.shared_rounds_ascent import shared_rounds_bound
-from kvopt.certificates.certificate_files import certificate_text
-from kvopt.incumbent.certificate import Certificate
 from kvopt.incumbent.proofs import Proof, SharedRoundsProof
 from kvopt.kernels.budget import Budget
 from kvopt.problem.clocks import Seconds, arrivals_ns
-from kvopt.verify.certified_problem import Clock
-from kvopt.verify.certified_problem import problem_of as in_file
 from kvopt.verify.check_proofs import missing, value_of_proof
 from kvopt.verify.step_budget import Invalid, Work
 
-SCOPES = ("runs", "pauses", "chunks", "pauses+chunks")
 CHAT = BatchTime([Line(20_000_000, 15_000), Line(7_000_000, 73_000)], kv_ns=31)
-
-
-def drawn(source: random.Random) -> tuple[Server, Instance, str]:
-    """Return a server, requests with weights or a limit or machines now and then, and a scope."""
-    server, memory = Server(*source.choice(MODELS)), source.randint(4, 12)
-    requests = []
-    for _ in range(source.choice((1, 2, 3, 3))):
-        output = source.randint(1, 3)
-        prompt = source.randint(0, min(4, memory - output))
-        arrival = source.choice((0, 0, 4, 9, 25))
-        weight = source.choice((1, 1, 1, 2, 3))
-        requests.append(Request(0, prompt, output, arrival_seconds=arrival / 10**9, weight=weight))
-    workers, limit = source.choice((1, 1, 1, 2)), source.choice((None, None, None, 1, 2))
-    return (
-        server,
-        Instance(memory, requests, workers=workers, max_active=limit),
-        source.choice(SCOPES),
-    )
-
-
-def best_of(server: Server, instance: Instance, scope: str) -> int:
-    """Return the optimum by brute force."""
-    triples: list[Triple] = [
-        (arrival, request.prompt, request.output)
-        for arrival, request in zip(arrivals_ns(instance), instance, strict=True)
-    ]
-    weights = [request.weight for request in instance]
-    more: dict[str, Any] = {"most_active": instance.max_active} if instance.max_active else {}
-    return optimum(
-        instance.memory, triples, weights=weights, workers=instance.workers, server=server,
-        scope=scope, **more,
-    )  # fmt: skip
 
 
 def random_proof(
@@ -131,39 +92,10 @@ def without_backlog(proof: SharedRoundsProof) -> SharedRoundsProof:
 
 def verified(instance: Instance, server: Server, scope: str, proof: SharedRoundsProof) -> int:
     """Return what the checker makes of a proof, from its JSON."""
-    clock = Clock.of(batch_time(server).to_json())
-    weights = tuple(request.weight for request in instance)
-    problem = replace(
-        problem_of(instance, clock=clock).arriving(arrivals_ns(instance)).within(scope),
-        weights=weights if max(weights) > 1 else (),
-        max_active=instance.max_active,
-    )
-    assert not missing(problem, {"kind": "shared-rounds"})
-    written = json.loads(json.dumps(to_builtins(proof)))
+    written = in_file(proof)
     assert convert(written, Proof) == proof
-    return value_of_proof(problem, written, Work())[0]
-
-
-@pytest.mark.slow
-def test_whatever_proves_it_a_bound_is_below_the_optimum_and_verified() -> None:
-    source, tight = random.Random(3), 0
-    for _ in range(many(20)):
-        server, instance, scope = drawn(source)
-        best, model, chunks = (
-            best_of(server, instance, scope),
-            batch_time(server),
-            "chunks" in scope,
-        )
-        for _ in range(10):
-            proof = random_proof(source, server, instance, chunks)
-            value = shared_rounds_value(instance, model, proof, chunks=chunks)
-            assert value == verified(instance, server, scope, proof) <= best
-        found = shared_rounds_bound(instance, model, scope=scope)
-        if found is not None:
-            assert isinstance(found.proof, SharedRoundsProof)
-            assert verified(instance, server, scope, found.proof) == found.value_ns <= best
-            tight += found.value_ns > 0.9 * best
-    assert tight > many(3)
+    problem = problem_from(instance, Seconds(batch_time(server)), covering(scope, instance))
+    return value_of_proof(problem, written, Work(), missing(problem, written))[0]
 
 
 def with_block_shares(
@@ -178,54 +110,30 @@ def with_block_shares(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("scope", ["sharing", "sharing+pauses", "sharing+pauses+chunks"])
-def test_users_of_a_block_share_it_over_time(scope: str) -> None:
-    source, bounds, tight = random.Random(17), 0, 0
-    for seed in range(many(12)):
-        instance, server, rows = drawn_in_seconds(seed, 3)
-        if "prefix" not in instance.extras:
-            continue
-        model = batch_time(server)
-        plain = scope.removeprefix("sharing").lstrip("+") or "runs"
-        best = least(instance, server, rows, scope=plain)
-        empty = Certificate(instance, None, None, scope=Scope(scope), clock=Seconds(model))
-        problem = in_file(json.loads(certificate_text(empty))).within(scope)
-        found = shared_rounds_bound(instance, model, scope=scope)
-        drawn = (random_proof(source, server, instance, chunks=True) for _ in range(9))
-        proofs = [with_block_shares(source, instance, proof) for proof in drawn]
+@pytest.mark.parametrize("scope", SCOPES)
+def test_whatever_proves_it_a_bound_is_below_the_optimum_and_verified(scope: str) -> None:
+    """Users of a block share it over time, or each request has a share of its prefix."""
+    source, chunks, counts = random.Random(3), "chunks" in scope, Counter[str]()
+    for seed in range(many(24)):
+        instance, server = drawn_in_seconds(seed)
+        best, model = optimum_of(instance, server=server, scope=scope), batch_time(server)
+        shares = "prefix" in instance.extras
+        private, done = shared_out(instance, chunks=chunks), Processed(instance.forest.private)
+        drawn = [random_proof(source, server, private, chunks, done) for _ in range(8)]
+        proofs = [*drawn, *map(without_backlog, drawn)]
+        if shares:
+            whole = (random_proof(source, server, instance, chunks=True) for _ in range(8))
+            proofs += [with_block_shares(source, instance, proof) for proof in whole]
+        found = shared_rounds_bound(instance, model, scope=covering(scope, instance))
         for proof in [*proofs, *([found.proof] if found else [])]:
             assert isinstance(proof, SharedRoundsProof)
-            value = shared_rounds_value(instance, model, proof, chunks=True)
-            written = json.loads(json.dumps(to_builtins(proof)))
-            assert value_of_proof(problem, written, Work())[0] == value <= best, seed
-            bounds += value > best / 2
-        tight += bool(found and found.value_ns > 0.6 * best)
-    assert bounds > many(2)
-    assert tight > many(1)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("scope", ["sharing", "sharing+pauses+chunks"])
-def test_with_prefixes_private_tokens_count(scope: str) -> None:
-    source, bounds = random.Random(7), 0
-    for seed in range(many(12)):
-        instance, server, rows = drawn_in_seconds(seed, 3)
-        model, chunks = batch_time(server), "chunks" in scope
-        best = least(
-            instance, server, rows, scope=scope.removeprefix("sharing").lstrip("+") or "runs"
-        )
-        empty = Certificate(instance, None, None, scope=Scope(scope), clock=Seconds(model))
-        if "prefix" not in instance.extras:
-            continue
-        problem = in_file(json.loads(certificate_text(empty))).within(scope)
-        shared, done = shared_out(instance, chunks=chunks), Processed(instance.forest.private)
-        proofs = [random_proof(source, server, shared, chunks, done) for _ in range(9)]
-        for proof in [*proofs, *map(without_backlog, proofs)]:
-            written = json.loads(json.dumps(to_builtins(proof)))
-            value, _ = value_of_proof(problem, written, Work(), ["shares"])
-            assert value <= best, seed
-            bounds += value > best / 2
-    assert bounds > many(2)
+            value = verified(instance, server, scope, proof)
+            assert value <= best, (seed, proof)
+            if proof.block_shares or not shares:
+                assert value == shared_rounds_value(instance, model, proof, chunks=chunks)
+            counts.update({"block shares" if proof.block_shares else "shares": value > best / 2})
+        counts["tight"] += bool(found and found.value_ns > 0.6 * best)
+    assert min(counts[name] for name in ("block shares", "shares", "tight")) > many(2), counts
 
 
 def test_a_roof_is_not_of_prompts_in_pieces() -> None:
@@ -269,7 +177,7 @@ def test_spoiled_prices_of_the_backlog_are_refused() -> None:
     # Fewer cells than requests are no window, and no error.
     short = structs.replace(good, row_prices=((0,),), grown=nothing, waits=nothing)
     for proof in (good, short):
-        assert 0 < verified(instance, server, "runs", proof) <= best_of(server, instance, "runs")
+        assert 0 < verified(instance, server, "runs", proof) <= optimum_of(instance, server=server)
     spoiled = {
         "below its share": structs.replace(good, backlog=((0,) * 3, (1,) * 3)),
         "negative": structs.replace(good, backlog=((-1,) * 3, (64,) * 3)),

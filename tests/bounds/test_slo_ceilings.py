@@ -11,11 +11,11 @@ from typing import Any, NamedTuple
 
 import pytest
 from brute_force import Due, Server, Triple, most_in_time
-from definitions import cheapest_times
+from definitions import cheapest_run, cheapest_times
 from effort import many
 from known import known
 from msgspec import to_builtins
-from strategies import instance_of
+from strategies import batch_time, instance_of, timed_instance
 
 from kvopt import BatchTime, Instance, Line, Request, Schedule, Scope, Slo, certify, generate, run
 from kvopt.bounds.slo_ceiling import least_times, slo_ceiling, spans_of
@@ -65,17 +65,12 @@ class Case(NamedTuple):
 
     @property
     def model(self) -> BatchTime | None:
-        if self.server is None:
-            return None
-        lines = [Line(*line) for line in self.server.lines]
-        return BatchTime(lines, self.server.kv_ns, self.server.prompt_ns)
+        return None if self.server is None else batch_time(self.server)
 
     @property
     def instance(self) -> Instance:
-        if self.server is None:
-            return replace(instance_of(self.memory, self.requests), workers=self.workers)
-        rows = [Request(0, s, o, arrival_seconds=a / 1e9) for a, s, o in self.requests]
-        return Instance(self.memory, rows, workers=self.workers)
+        made = timed_instance if self.server else instance_of
+        return replace(made(self.memory, self.requests), workers=self.workers)
 
     def of_a_backlog(self) -> Case:
         """Return it with all requests there from the beginning."""
@@ -182,31 +177,17 @@ def test_costs_of_runs_are_those_of_the_definition() -> None:
     source = random.Random(3)
     for _ in range(many(400)):
         borders = sorted(source.sample(range(25), source.randint(2, 6)))
-        prices = [source.randint(0, 9) for _ in borders[1:]]
-        table = TimePrices(borders, prices)
-        price = {
-            t: p
-            for a, b, p in zip(borders, borders[1:], prices, strict=False)
-            for t in range(a + 1, b + 1)
-        }
+        table = TimePrices(borders, [source.randint(0, 9) for _ in borders[1:]])
         request = Plain(source.randint(0, 12), source.randint(0, 5), source.randint(1, 9))
-        latest = request.arrival + source.randint(0, 20)
-        costs = [
-            sum(price.get(k + j, 0) * (request.prompt + j) for j in range(1, request.output + 1))
-            for k in range(request.arrival, latest + 1)
-        ]
-        assert table.of_run(request, latest) == min(costs)
-        times = range(request.arrival + 1, latest + request.output + 1)
-        cheapest = sorted(price.get(t, 0) for t in times)[: request.output]
-        held = range(request.prompt + request.output, request.prompt, -1)
-        least = sum(p * h for p, h in zip(cheapest, held, strict=True))
-        top = request.prompt + request.output
-        begin, end = request.arrival, latest + request.output
-        early, later = source.randint(begin + 1, end), request.output - 1
-        window = (begin, early, end)
-        assert table.of_cheapest((begin, end, end), request.output, 0, top, 1, 1) == least
-        found = table.of_cheapest(window, request.output, later, top, 1, 1)
-        assert found == cheapest_times(table, window, request.output, later, top, 1, 1)
+        begin, latest = request.arrival, request.arrival + source.randint(0, 20)
+        assert table.of_run(request, latest) == cheapest_run(table, request, latest)
+        end, top = latest + request.output, request.prompt + request.output
+        for window, later in (
+            ((begin, end, end), 0),
+            ((begin, source.randint(begin + 1, end), end), request.output - 1),
+        ):
+            asked = (window, request.output, later, top, 1, 1)
+            assert table.of_cheapest(*asked) == cheapest_times(table, *asked)
 
 
 def test_several_workers_share_no_memory_and_one_ceiling() -> None:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +10,7 @@ import numpy as np
 import pytest
 from brute_force import optimum
 from certificates import proved, verified
+from definitions import fluid
 from effort import many
 from hypothesis import given
 from hypothesis import strategies as st
@@ -29,10 +28,8 @@ from kvopt.bounds.staircases import units_needed
 from kvopt.bounds.volume import fluid_completions, volume_bound, volume_bounds_without_each
 from kvopt.certificates import write_certificate
 from kvopt.incumbent.proofs import CheckedBound, Staircase, VolumeProof
-from kvopt.verify.step_budget import Invalid, Unreadable
-
-Jobs = Sequence[tuple[int, int]]
-"""``(arrival, volume)`` of each job of a fluid."""
+from kvopt.verify.certified_problem import Request as Plain
+from kvopt.verify.step_budget import Unreadable
 
 
 def test_no_schedule_completes_before_the_fluid() -> None:
@@ -53,29 +50,11 @@ def test_combining_by_request_or_a_fixed_priority_would_pass_the_optimum(
     assert optimum(*problem) == volume_bound(instance_of(*problem)) == best
 
 
-def naive_fluid(jobs: Jobs, memory: int) -> list[int]:
-    """Serve round after round with exact fractions of a round; return sorted completions."""
-    left = {i: Fraction(volume) for i, (_, volume) in enumerate(jobs)}
-    completions = [arrival for arrival, volume in jobs if volume == 0]
-    left = {i: volume for i, volume in left.items() if volume}
-    clock = 0
-    while left:
-        clock += 1
-        share = Fraction(1)  # what is left of this round
-        while share and (here := [i for i in left if jobs[i][0] < clock]):
-            i = min(here, key=lambda i: left[i])
-            served = min(share, left[i] / memory)
-            share -= served
-            left[i] -= served * memory
-            if not left[i]:
-                del left[i]
-                completions.append(clock)
-    return sorted(completions)
-
-
 @given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 30)), max_size=8), st.integers(1, 12))
-def test_fluid_equals_a_naive_simulation(jobs: list[tuple[int, int]], memory: int) -> None:
-    assert fluid_completions(jobs, memory) == naive_fluid(jobs, memory)
+def test_the_fluid_is_served_drop_by_drop(jobs: list[tuple[int, int]], memory: int) -> None:
+    requests = [Plain(arrival, 0, 1) for arrival, _ in jobs]
+    literal = fluid(requests, [volume for _, volume in jobs], memory)
+    assert fluid_completions(jobs, memory) == literal
 
 
 def test_fluid_counts_rounds_of_astronomic_length_exactly() -> None:
@@ -85,13 +64,10 @@ def test_fluid_counts_rounds_of_astronomic_length_exactly() -> None:
 
 def test_bounds_without_each_equal_removing_it() -> None:
     for instance in random_instances(many(150), seed=7, most_requests=7):
-        assert volume_bounds_without_each(instance) == bounds_by_removal(instance)
-
-
-def bounds_by_removal(instance: Instance) -> list[int]:
-    requests = instance.requests
-    rests = ([*requests[:i], *requests[i + 1 :]] for i in range(len(requests)))
-    return [volume_bound(Instance(instance.memory, rest)) for rest in rests]
+        requests = instance.requests
+        rests = ([*requests[:i], *requests[i + 1 :]] for i in range(len(requests)))
+        removed = [volume_bound(Instance(instance.memory, rest)) for rest in rests]
+        assert volume_bounds_without_each(instance) == removed
 
 
 def test_bounds_without_each_of_many_kinds_stay_valid() -> None:
@@ -154,13 +130,6 @@ def test_a_claim_above_is_refused(tmp_path: Path) -> None:
         Certificate(instance, schedule, CheckedBound(found.value, "volume", VolumeProof())), path
     )
     assert verify(path).exit_status == 1
-
-
-@pytest.mark.parametrize("thresholds", [[], [0], [-1, 2], [3, 2]])
-def test_thresholds_that_are_none(thresholds: list[int]) -> None:
-    instance = generate("arrival-1", n=5, seed=0)
-    with pytest.raises(Invalid):
-        proved(instance, {"kind": "volume", "staircases": [thresholds]})
 
 
 @pytest.mark.slow

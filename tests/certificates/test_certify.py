@@ -21,6 +21,7 @@ from strategies import instance_of
 import kvopt
 from kvopt import (
     BatchTime,
+    FalseClaim,
     Instance,
     Line,
     Outcome,
@@ -31,6 +32,7 @@ from kvopt import (
     View,
     certify,
     generate,
+    solve,
 )
 from kvopt.certificates.certificate_files import (
     certificate_text,
@@ -38,6 +40,7 @@ from kvopt.certificates.certificate_files import (
     write_certificate,
 )
 from kvopt.errors import InvalidInput, TooLarge
+from kvopt.incumbent.proofs import CheckedBound, ConfigurationProof, StatePrices
 from kvopt.problem.clocks import ROUNDS, Clock, Seconds
 from kvopt.problem.instance_files import instance_from_json
 from kvopt.search import plan
@@ -316,6 +319,68 @@ def test_a_gap_that_decides_little_is_said_with_its_reason(lower: int, is_said: 
         "the bound and the best schedule are 22% apart: this does not decide whether"
     )
     assert replace(found, lower=None).undecided is None
+
+
+def test_certificate_leaves_out_a_bound_that_only_a_solver_claims() -> None:
+    result = solve(UNEVEN, "highs", quick_start=False)
+    assert (result.objective, result.lower_bound, result.bound_source) == (27, 27, "solver")
+    found = result.certificate()
+    assert found.lower_bound is None
+    assert any("claims" in note for note in found.notes)
+    assert found.provenance["stop_reason"] == "no-engine"
+    verified(found)
+
+
+def test_certificate_without_a_schedule_names_its_instance() -> None:
+    result = solve(UNEVEN, time_limit=0, quick_start=False)
+    found = result.certificate()
+    assert (found.instance, found.objective) == (result.instance, result.objective)
+    verified(found)
+
+
+def test_how_large_a_search_is_comes_back(tmp_path: Path) -> None:
+    """So a check is granted as much as before."""
+    found = certify(UNEVEN, time_limit=60)
+    assert found.lower is not None
+    stage = StatePrices(1, ((3, 1),), (1,), ((0,),))
+    proof = ConfigurationProof((stage,), 1, searched=True, kept=(10**6,) * 99)
+    bound = CheckedBound(1, "a search", proof)
+    write_certificate(replace(found, lower=bound), tmp_path / "c.json")
+    write_certificate(read_certificate(tmp_path / "c.json"), tmp_path / "d.json")
+    assert '"budget": 20' in (tmp_path / "c.json").read_text()
+    assert (tmp_path / "c.json").read_text() == (tmp_path / "d.json").read_text()
+
+
+def refusal(tmp_path: Path, text: str) -> InvalidInput:
+    file = tmp_path / "bad.json"
+    file.write_text(text)
+    with pytest.raises(InvalidInput) as caught:
+        read_certificate(file)
+    assert caught.value.file == str(file)
+    assert str(caught.value).count(str(file)) == 1
+    return caught.value
+
+
+def test_false_claims_are_refused(tmp_path: Path) -> None:
+    content = content_of(certify(UNEVEN, ["fcfs"], time_limit=60))
+    content["policies"][0]["value"] += 1
+    error = refusal(tmp_path, json.dumps(content))
+    assert isinstance(error, FalseClaim)
+    assert "fcfs" in str(error)
+
+
+def test_other_files_are_refused_by_file_and_field(tmp_path: Path) -> None:
+    content = content_of(certify(UNEVEN, ["fcfs"], time_limit=60))
+    assert "is not JSON" in str(refusal(tmp_path, "{"))
+    assert "must have the schema" in str(refusal(tmp_path, "{}"))
+    other = json.dumps({"schema": "kvopt.instance/1"})
+    assert "not 'kvopt.instance/1'" in str(refusal(tmp_path, other))
+    content["upper"] = {"value": "3", "starts": []}
+    error = refusal(tmp_path, json.dumps(content))
+    assert "certificate, upper, value: must be int" in str(error)
+    assert not isinstance(error, FalseClaim)
+    with pytest.raises(InvalidInput, match=r"none\.json: cannot be read: No such file"):
+        read_certificate(tmp_path / "none.json")
 
 
 @dataclass

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import itertools
 import json
-import re
-from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
-from certificates import changed, judged, numbers_in
+from certificates import changed, judged
 from known import known
 
 from kvopt import (
@@ -51,15 +47,6 @@ def test_a_given_schedule_is_judged() -> None:
     assert found.runs[0].workers == given.workers
 
 
-@pytest.fixture(scope="module", params=CLOCKS)
-def valid(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Any:
-    found = certify(FLEET, POLICIES, clock=CLOCKS[request.param])
-    return written(tmp_path_factory.mktemp("fleet"), found)[1]
-
-
-Change = Callable[[dict[str, Any]], object]
-
-
 def rehashed(content: dict[str, Any], workers: int) -> dict[str, Any]:
     """Return a certificate of a fleet of so many workers, with the hash that goes with it."""
     other = changed(content, ("instance", "workers"), lambda _: workers)
@@ -86,41 +73,11 @@ def test_a_search_speaks_of_one_worker(tmp_path: Path) -> None:
     assert "a search is of one worker" in verdict.lines[-1]
 
 
-def test_no_value_or_start_can_be_changed(valid: dict[str, Any], tmp_path: Path) -> None:
-    """In seconds a start may move within rounds that are not there: only values are looked at."""
-    looked_at = ("value", "starts") if valid["clock"] == "rounds" else ("value",)
-    runs = {"upper": valid["upper"], "policies": valid["policies"]}
-    places = [place for place in numbers_in(runs) if set(place) & set(looked_at)]
-    for place, change in itertools.product(places, (-1, 1)):
-        other = changed(valid, place, partial(int.__add__, change))
-        assert not judged(tmp_path / "c.json", other).valid, place
-
-
 SHAPES = ((2, 7), (2, 2), (4, 9), (0, 5))
 SERVED = Instance(
     16, [Request(0, *shape, arrival_seconds=0.0) for shape in SHAPES for _ in range(2)], workers=2
 )
 SERVERS = ("vllm-priority:block=1,max_seqs=4,budget=4", "vllm-fcfs:block=1")
-
-
-@pytest.fixture(scope="module", params=CLOCKS)
-def served(request: pytest.FixtureRequest) -> Certificate:
-    clock = CLOCKS[request.param]
-    return certify(SERVED, SERVERS, clock=clock, router="round-robin", time_limit=0.5)
-
-
-def test_servers_of_a_fleet_are_certified(served: Certificate, tmp_path: Path) -> None:
-    path, content = written(tmp_path, served)
-    claims = content["policies"]
-    assert all(claim["workers"] == [0, 1] * 4 and claim["segments"] for claim in claims)
-    assert ("chunks" in claims[0]) == (not served.clock.is_even)
-    verdict = verify(path)
-    assert verdict.valid, verdict.lines
-    again = read_certificate(path)
-    assert (again.objective, again.scope) == (served.objective, served.scope)
-    for made, run in zip(served.runs, again.runs, strict=True):
-        assert run.scope is made.scope
-        assert again.measures(run) == served.measures(made)
 
 
 def test_the_best_run_of_a_fleet_may_pause(tmp_path: Path) -> None:
@@ -132,36 +89,3 @@ def test_the_best_run_of_a_fleet_may_pause(tmp_path: Path) -> None:
     again = read_certificate(path)
     assert again.objective == 52
     assert known(again.upper).segments == again.runs[0].segments
-
-
-SERVED_CHANGES: dict[str, tuple[Change, str]] = {
-    "other workers": (lambda c: c.update(workers=[0, 0, 1, 1] * 2), "of 2 workers|held|give|begin"),
-    "no workers": (lambda c: c.pop("workers"), "one of 2 workers"),
-    "segments too few": (lambda c: c["segments"].pop(), "segments"),
-    "a token too many": (
-        lambda c: c["segments"].__setitem__(
-            0, [[first - 1, last] for first, last in c["segments"][0]]
-        ),
-        "makes 8 tokens",
-    ),
-    "pieces of none": (lambda c: c["chunks"][0].update(request=8), "of request 8"),
-    "pieces below none": (lambda c: c["chunks"][0].update(request=-1), "of request -1"),
-    "pieces of another": (
-        lambda c: c["chunks"][0].update(request=(c["chunks"][0]["request"] + 1) % 8),
-        "no prompt to process|rounds give|not in order",
-    ),
-}
-
-
-@pytest.mark.parametrize("change", SERVED_CHANGES)
-def test_what_is_wrong_of_servers_is_refused(
-    served: Certificate, tmp_path: Path, change: str
-) -> None:
-    _, content = written(tmp_path, served)
-    if "pieces" in change and served.clock.is_even:
-        pytest.skip("a prompt in pieces is one that comes later")
-    apply, said = SERVED_CHANGES[change]
-    apply(content["policies"][0])
-    verdict = judged(tmp_path / "c.json", content)
-    assert (verdict.valid, verdict.readable) == (False, True), verdict.lines
-    assert re.search(said, verdict.lines[-1]), verdict.lines[-1]

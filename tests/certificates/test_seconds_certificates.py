@@ -10,24 +10,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from certificates import Place, changed, claiming, in_file, judged, problem_of, verified
-from claims import Problem as Claims
+from certificates import Place, changed, claiming, in_file, judged, verified
 from commands import Run
-from effort import many
 from known import known
 from msgspec import convert
 
 from kvopt import BatchTime, Instance, Line, Request, certify, generate
 from kvopt.bounds.seconds import seconds_bound
-from kvopt.bounds.seconds_evaluation import shares_bound
 from kvopt.certificates.certificate_files import certificate_text
-from kvopt.incumbent.proofs import Proof, SharesProof
-from kvopt.problem.clocks import Seconds, arrivals_ns
+from kvopt.incumbent.proofs import Proof
+from kvopt.problem.clocks import Seconds
 from kvopt.problem.instance_files import instance_from_json
 from kvopt.simulate.policies import policy
-from kvopt.verify.certified_problem import Clock
-from kvopt.verify.check_proofs import value_of_proof
-from kvopt.verify.step_budget import Work
 
 pytestmark = pytest.mark.usefixtures("processor_clock")
 
@@ -51,35 +45,6 @@ def text_of(instance: Instance, model: BatchTime, *policies: str) -> str:
 def content(instance: Instance, model: BatchTime, *policies: str) -> dict[str, Any]:
     found: dict[str, Any] = json.loads(text_of(instance, model, *policies))
     return found
-
-
-def test_verifier_and_producer_agree_on_random_proofs() -> None:
-    source = random.Random(8)
-    for _ in range(many(100)):
-        count = source.randint(1, 3)
-        lines = [Line(source.randint(1, 30), source.randint(0, 4)) for _ in range(count)]
-        model = BatchTime(lines, source.randint(0, 2), source.randint(0, 3))
-        requests = [
-            Request(0, source.randint(0, 9), source.randint(1, 9),
-                    arrival_seconds=source.randint(0, 200) * NANOSECOND)
-            for _ in range(source.randint(0, 6))
-        ]  # fmt: skip
-        instance = Instance(20, requests)
-        chosen = source.sample(range(len(model.lines)), source.randint(1, len(model.lines)))
-        weights = [source.randint(0, 64) for _ in requests] if source.random() < 0.7 else []
-        left = [64 - weight for weight in weights] or [0] * len(requests)
-        company = [source.choice((most // 2, most)) for most in left] * (source.random() < 0.8)
-        parts = source.choice((0, 1, 3, 8))
-        problem = problem_of(instance, clock=Clock.of(model.to_json()))
-        found, how = value_of_proof(
-            problem.arriving(arrivals_ns(instance)),
-            {"kind": "shares", "lines": chosen, "weights": weights, "company": company,
-             "parts": parts},
-            Work(),
-        )  # fmt: skip
-        assert how == "shares of the machine"
-        proof = SharesProof(tuple(chosen), tuple(weights), tuple(company), parts=parts)
-        assert found == shares_bound(instance, model, proof)
 
 
 def test_certificates_of_traffic_verify() -> None:
@@ -120,48 +85,36 @@ def test_parts_are_written_read_and_checked(tmp_path: Path) -> None:
     assert judged(tmp_path / "c", {**found, "scope": "chunks"}).exit_status == 1
 
 
-WRONG: list[tuple[Place, Any, int]] = [
-    (("schema",), "kvopt.seconds-certificate/3", 2),
-    (("extra",), 1, 2),
-    (("clock",), None, 2),
-    (("clock", "lines"), [[1, 2]], 2),
-    (("clock", "lines", 0, "round_ns"), 1.5, 2),
-    (("clock", "speed"), 1, 2),
-    (("clock", "lines"), [], 1),
-    (("clock", "lines", 0, "round_ns"), -1, 1),
-    (("clock", "kv_ns"), 2**53, 1),
-    (("clock", "lines", 1), {"round_ns": 0, "token_ns": 0}, 1),
-    (("upper", "waits"), [[1]], 1),
-    (("upper", "waits"), [[0, -1]], 1),
-    (("upper", "waits"), {}, 2),
-    (("upper", "starts"), [0], 1),
-    (("upper", "starts", 0), -1, 1),
-    (("upper", "starts", 0), "0", 2),
-    (("upper", "lost"), [[0, 0, 1]], 1),
-    (("lower", "proof", "kind"), "prices", 2),
-    (("lower", "proof", "lines"), [], 1),
-    (("lower", "proof", "lines"), [2], 1),
-    (("lower", "proof", "lines"), [-1], 1),
-    (("lower", "proof", "weights"), [64], 1),
-    (("lower", "proof", "weights"), [64, 64, 65, 64], 1),
-    (("lower", "proof", "weights"), [64, 64, -1, 64], 1),
-    (("lower", "proof", "weights"), None, 2),
-    (("lower", "proof", "company"), [0, 0, 0], 1),
-    (("lower", "proof", "company"), [0, 0, 0, -1], 1),
-    (("lower", "proof", "company"), [0, 0, 0, 1], 1),
-    (("policies", 0, "outcome"), "livelock", 2),
-    (("hash",), "sha256:0", 1),
+WRONG: list[tuple[Place, Any]] = [
+    (("clock", "lines"), []),
+    (("clock", "lines", 0, "round_ns"), -1),
+    (("clock", "kv_ns"), 2**53),
+    (("clock", "lines", 1), {"round_ns": 0, "token_ns": 0}),
+    (("upper", "waits"), [[1]]),
+    (("upper", "waits"), [[0, -1]]),
+    (("upper", "starts"), [0]),
+    (("upper", "starts", 0), -1),
+    (("upper", "lost"), [[0, 0, 1]]),
+    (("lower", "proof", "lines"), []),
+    (("lower", "proof", "lines"), [2]),
+    (("lower", "proof", "lines"), [-1]),
+    (("lower", "proof", "weights"), [64]),
+    (("lower", "proof", "weights"), [64, 64, 65, 64]),
+    (("lower", "proof", "weights"), [64, 64, -1, 64]),
+    (("lower", "proof", "company"), [0, 0, 0]),
+    (("lower", "proof", "company"), [0, 0, 0, -1]),
+    (("lower", "proof", "company"), [0, 0, 0, 1]),
+    (("hash",), "sha256:0"),
 ]
 
 
 class TestHostile:
-    @pytest.mark.parametrize(("place", "value", "status"), WRONG)
-    def test_wrong_fields(self, tmp_path: Path, place: Place, value: object, status: int) -> None:
+    @pytest.mark.parametrize(("place", "value"), WRONG)
+    def test_false_fields_are_invalid(self, tmp_path: Path, place: Place, value: object) -> None:
         found = content(tiny((0, 0, 0, 0)), ROOF, "fcfs")
         assert judged(tmp_path / "c", found).valid
         verdict = judged(tmp_path / "c", changed(found, place, lambda _: value))
-        assert verdict.exit_status == status, verdict.lines
-        assert len(verdict.lines) == 1
+        assert (verdict.exit_status, len(verdict.lines)) == (1, 1), verdict.lines
         assert verdict.lines[0].isprintable()
 
     def test_arrivals_must_have_a_time(self, tmp_path: Path) -> None:
@@ -205,25 +158,6 @@ class TestHostile:
         verdict = judged(tmp_path / "c", found)
         assert verdict.exit_status == 2
         assert "lower: shares: " in verdict.lines[0]
-
-
-def test_the_simulator_gives_what_the_literal_clock_gives() -> None:
-    """Evictions, waits and prefills of real runs, counted once more round by round."""
-    source = random.Random(6)
-    for _ in range(many(30)):
-        memory = source.randint(4, 9)
-        requests = [
-            Request(0, source.randint(0, memory - 3), source.randint(1, 3),
-                    arrival_seconds=source.choice((0, 40, 200)) * NANOSECOND)
-            for _ in range(source.randint(1, 5))
-        ]  # fmt: skip
-        instance = Instance(memory, requests)
-        found = content(instance, ROOF, "fcfs", "a-min:intervals=relative,eps=0.9")
-        # Without a limit only a signal, or a lack of memory, leaves a run unfinished: no starts.
-        ended = [policy["outcome"] for policy in found["policies"]]
-        assert ended == ["completed"] * 2, found["provenance"]
-        for claim in (found["upper"], *found["policies"]):
-            assert Claims(found).nanoseconds(claim) == claim["value"]
 
 
 # ---- the command line ---------------------------------------------------------------

@@ -137,10 +137,11 @@ def test_checker_and_package_agree_on_drawn_runs() -> None:
 def _spoiled(drawn: Served, claim: dict[str, Any]) -> Instance:
     """Change a record, and perhaps the memory; return the instance."""
     instance, source = drawn.made.instance, drawn.source
-    kind = source.randrange(5) if claim.get("chunks") else 4
-    if kind == 4:
+    kind = source.randrange(6) if claim.get("chunks") else 5
+    if kind == 5:
         rows = claim["segments"][source.randrange(len(instance))]
-        rows[-1] = [time + 1 for time in rows[-1]]
+        begin, end = rows[-1]
+        rows[-1] = source.choice(([begin + 1, end + 1], [begin - 1, end]))
     else:
         row = source.choice(claim["chunks"])
         match kind:
@@ -151,7 +152,9 @@ def _spoiled(drawn: Served, claim: dict[str, Any]) -> Instance:
             case 2:
                 claim["chunks"].remove(row)
             case 3:
-                row["request"] = source.randrange(len(instance))
+                row["request"] = source.randrange(-1, len(instance) + 1)
+            case 4:
+                row["tokens"] = source.choice(([], [0], [1], [40], [1] * 9, row["tokens"][:-1]))
     if source.random() < 0.7:
         return instance
     most = max(request.peak for request in instance) + instance.block_size
@@ -165,12 +168,14 @@ def test_checker_and_package_agree_on_spoiled_records() -> None:
     verdicts = [0, 0]
     for seed in range(many(200)):
         drawn = served(seed)
+        known = range(len(drawn.made.instance))
         for _ in range(6 if "segments" in drawn.claim else 0):
             claim = drawn.claim
             instance = _spoiled(drawn, claim)
             try:
                 made = run_from_json(claim, instance, drawn.made.clock)
-                is_run = not made.violations()
+                is_run = all(row["request"] in known for row in claim.get("chunks", ()))
+                is_run = is_run and not made.violations()
                 claim["value"] = made.objective if is_run else claim["value"]
             except InvalidInput:
                 is_run = False

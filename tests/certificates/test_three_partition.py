@@ -172,11 +172,7 @@ def test_what_is_no_such_problem_is_refused(
 
 def test_the_command_says_yes(run: Run, tmp_path: Path) -> None:
     file = tmp_path / "yes.json"
-    code, out, _ = run(
-        "reduce", "three-partition", "--target", 40, *SMALL_YES[1], "--json", "-o", file
-    )
-    found = json.loads(out)
-    assert code == 0
+    found = run.json("reduce", "three-partition", "--target", 40, *SMALL_YES[1], "-o", file)
     assert found["partition"] == [[11, 11, 18], [11, 12, 17]]
     assert (found["objective"], found["threshold"], found["lower_bound"]) == (9, 9, 9)
     assert (found["answer"], found["status"]) == ("yes", "optimal")
@@ -186,9 +182,7 @@ def test_the_command_says_yes(run: Run, tmp_path: Path) -> None:
 def test_the_command_says_no_with_a_proof(run: Run, tmp_path: Path) -> None:
     proof = tmp_path / "no.json"
     arguments = ("reduce", "three-partition", "--target", 20, *SMALL_NO[1])
-    code, out, _ = run(*arguments, "--json", "--certificate", proof)
-    found = json.loads(out)
-    assert code == 0
+    found = run.json(*arguments, "--certificate", proof)
     assert (found["partition"], found["objective"], found["lower_bound"]) == (None, 10, 10)
     assert (found["answer"], found["threshold"]) == ("no", 9)
     assert found["bound_source"] == "checked"

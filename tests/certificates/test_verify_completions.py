@@ -7,18 +7,15 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import product
-from pathlib import Path
 
 import pytest
 from brute_force import feasible, tel
-from certificates import judged
 from configuration_proofs import (
     FREE,
     Problem,
     Proof,
     Stage,
     best,
-    content_of,
     drawn_cuts,
     drawn_problem,
     drawn_stage,
@@ -220,13 +217,6 @@ class TestSearch:
                 value_of_proof(asked, proof, Work(), ["limit", "weights"])
         else:
             assert value_of_proof(asked, proof, Work(), ["limit", "weights"])[0] == optimum + 2
-
-    @pytest.mark.parametrize("cuts", [None, 3, [1.0], [True], ["1"], [[1]]])
-    def test_cuts_of_another_shape(self, tmp_path: Path, cuts: object) -> None:
-        problem = (3, ((0, 2, 1),))
-        for more, status in ((with_cuts([FREE], 1, [0]), 0), ({"cuts": cuts}, 2)):
-            content = content_of(problem, with_cuts([FREE], 1, [0]) | more, 1)
-            assert judged(tmp_path / "c", content).exit_status == status
 
     @pytest.mark.parametrize("cuts", [[10**9] * 60, [10**299] * 5, [-(10**9)] * 9])
     def test_sets_of_states_are_counted(self, cuts: list[int]) -> None:

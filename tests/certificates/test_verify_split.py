@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from brute_force import optimum
-from certificates import certificate, judged, prices_proof, proved, random_proof
+from certificates import certificate, judged, prices_proof, proved, random_proof, split
 from configuration_proofs import (
     STAGE,
     content_of,
@@ -32,10 +32,6 @@ from kvopt.verify.report import covered_by
 from kvopt.verify.step_budget import Invalid, Work
 
 FAR = 10**12
-
-
-def split(*parts: Any) -> dict[str, Any]:
-    return {"kind": "split", "parts": [{"from": begin, "proof": proof} for begin, proof in parts]}
 
 
 class TestSplit:
@@ -93,22 +89,6 @@ class TestSplit:
         verdict = judged(tmp_path / "c", content)
         assert verdict.exit_status == 1
         assert verdict.lines[0].startswith("INVALID: lower: ")
-
-    @pytest.mark.parametrize(
-        "parts",
-        [
-            {},
-            [[0, {"kind": "volume"}]],
-            [{"from": 0}],
-            [{"from": 0.0, "proof": {"kind": "volume"}}],
-            [{"from": 0, "proof": {"kind": "volume"}, "until": 9}],
-            [{"from": 0, "proof": split((0, {"kind": "volume"}))}],
-        ],
-    )
-    def test_parts_of_another_shape(self, tmp_path: Path, parts: object) -> None:
-        proof = {"kind": "split", "parts": parts}
-        content = content_of((7, ((1, 1, 2), (4, 1, 3))), proof, 0)
-        assert judged(tmp_path / "c", content).exit_status == 2
 
     def test_the_report(self, tmp_path: Path) -> None:
         volume, prices = {"kind": "volume"}, prices_proof(1, 1, [])

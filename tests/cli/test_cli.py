@@ -29,9 +29,7 @@ class TestSolve:
     """``kvopt solve``."""
 
     def test_json_keeps_the_contract(self, run: Run, ec1: Path) -> None:
-        code, out, _ = run("solve", ec1, "--json")
-        found = one_object(out)
-        assert code == 0
+        found = run.json("solve", ec1)
         assert found["status"] == "optimal"
         assert found["objective"] == found["lower_bound"] == 12
         assert sorted(found["starts"]) == [0, 0, 0, 2]
@@ -73,9 +71,7 @@ class TestSolve:
     @pytest.mark.slow
     @pytest.mark.usefixtures("processor_clock")
     def test_a_limit_keeps_both_sides(self, run: Run, large: Path) -> None:
-        code, out, _ = run("solve", large, "--time-limit", 1, "--json")
-        found = one_object(out)
-        assert code == 0
+        found = run.json("solve", large, "--time-limit", 1)
         assert found["status"] == "feasible"
         assert found["stop_reason"] == "time-limit"
         assert 0 < found["lower_bound"] < found["objective"]
@@ -104,11 +100,7 @@ class TestSignals:
     @pytest.mark.slow
     @pytest.mark.parametrize(
         ("engine", "number"),
-        [
-            ("auto", signal.SIGINT),
-            ("cpsat", signal.SIGINT),
-            ("pyomo", signal.SIGTERM),
-        ],
+        [("auto", signal.SIGINT), ("cpsat", signal.SIGINT), ("pyomo", signal.SIGTERM)],
     )
     def test_both_sides_survive(self, large: Path, engine: str, number: signal.Signals) -> None:
         command = [sys.executable, "-m", "kvopt", "solve", str(large), "-e", engine]
@@ -132,9 +124,7 @@ class TestBound:
     )
     def test_json(self, run: Run, ec1: Path, method: str | None, value: int) -> None:
         named = () if method is None else ("--method", method)
-        code, out, _ = run("bound", ec1, *named, "--json")
-        found = one_object(out)
-        assert code == 0
+        found = run.json("bound", ec1, *named)
         assert (found["method"], found["value"]) == (method or "auto", value)
 
     def test_a_table_of_all_methods(self, run: Run, ec1: Path) -> None:

@@ -29,10 +29,7 @@ n = 4
 
 
 REFUSED = {
-    "plot": [
-        ["plot", "a.json", "-o", "a.png"],
-        ["report", "."],
-    ],
+    "plot": [["plot", "a.json", "-o", "a.png"], ["report", "."]],
     "cluster": [["study", "study.toml", "--out", "never", "--scheduler", "tcp://127.0.0.1:1"]],
 }
 """What needs an extra."""

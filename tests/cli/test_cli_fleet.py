@@ -45,11 +45,7 @@ def test_the_answer_is_a_sentence(run: Run, ec1: Path) -> None:
 
 def test_routers_and_policies_are_those_that_were_named(run: Run, ec1: Path) -> None:
     named = ("--router", "random", "--router", "two-choices", "-P", "fcfs", "-P", "mc-sf")
-    code, out, _ = run(
-        "fleet", ec1, "--target", "mean=3", "--counts", "2", *named, "--json", *QUICK
-    )
-    (row,) = json.loads(out)["fleets"]
-    assert code == 0
+    (row,) = run.json("fleet", ec1, "--target", "mean=3", "--counts", "2", *named, *QUICK)["fleets"]
     assert {*row["runs"]} == {
         f"{router} + {policy}"
         for router in ("random", "two-choices")
@@ -118,9 +114,7 @@ def test_misses_of_a_service_level(run: Run, ec1: Path, tmp_path: Path) -> None:
 
 def test_servers_are_sent_requests_on_arrival(run: Run, ec1: Path) -> None:
     server = "vllm-fcfs:block=1"
-    code, out, _ = run("fleet", ec1, "--match", server, "--workers", "2", "--json", *QUICK)
-    (_, row) = json.loads(out)["fleets"]
-    assert code == 0
+    _, row = run.json("fleet", ec1, "--match", server, "--workers", "2", *QUICK)["fleets"]
     assert {*row["runs"]} == {
         f"least-volume + {server}", "least-volume + svf", "central + svf",
     }  # fmt: skip
@@ -136,9 +130,10 @@ def test_servers_of_a_fleet_run_and_write_their_segments(run: Run, tmp_path: Pat
     assert code == 0
     assert "pauses with tokens kept" in out
     schedule = tmp_path / "schedule.json"
-    code, out, _ = run("run", instance, *args, "-o", schedule, "--json")
-    assert code == 0
-    (made,), said = json.loads(out)["policies"], json.loads(schedule.read_text())
+    (made,), said = (
+        run.json("run", instance, *args, "-o", schedule)["policies"],
+        json.loads(schedule.read_text()),
+    )
     assert {name: said[name] for name in ("segments", "workers")} == {
         name: made[name] for name in ("segments", "workers")
     }

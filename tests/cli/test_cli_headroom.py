@@ -6,12 +6,11 @@ import hashlib
 import json
 import re
 import signal
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from browsing import CHROMIUM, DRIVER, MISSING, Browser, chromium
+from browsing import CHROMIUM, DRIVER, MISSING, Browser
 from commands import Run
 from pages import Page
 from shapes import faults
@@ -91,9 +90,7 @@ def test_formats_are_recognised(
     run: Run, sample: str, options: tuple[str, ...], tmp_path: Path
 ) -> None:
     args = ("headroom", ROOT / "samples" / sample, *options, "--out", tmp_path / "out", "-t", "3")
-    code, out, _ = run(*args, "--json")
-    said = json.loads(out)
-    assert code == 0
+    said = run.json(*args)
     assert said["lower_ns"] <= said["today"]["value_ns"]
     recorded = sample == "vllm.jsonl"
     assert any("the server measured" in note for note in said["notes"]) == recorded
@@ -134,7 +131,7 @@ def test_an_interrupt_keeps_what_is_there(
         signal.raise_signal(signal.SIGINT)
         return simulate(*arguments, **{**options, "should_stop": lambda: False})
 
-    monkeypatch.setattr("kvopt.fleets.headroom.run", interrupted)
+    monkeypatch.setattr("kvopt.fleets.analysis.run", interrupted)
     code, printed, _ = run("headroom", log, *QUICK)
     assert code == 130
     assert printed.startswith("Not decided: a side is unknown.")
@@ -149,7 +146,7 @@ def test_an_interrupt_keeps_what_is_there(
 def test_a_wide_interval_is_said_first_and_drawn_as_unknown(
     run: Run, log: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("kvopt.fleets.headroom.far_apart", lambda _: "the bound is far away")
+    monkeypatch.setattr("kvopt.fleets.gains.far_apart", lambda _: "the bound is far away")
     out = tmp_path / "out"
     code, printed, _ = run("headroom", log, *QUICK, "--scheduler", "fcfs", "--out", out)
     assert code == 0
@@ -194,12 +191,6 @@ def test_python_has_the_same_answers(log: Path) -> None:
     assert most is not None
     assert 0 <= less <= most
     assert "today" in str(found)
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    with chromium(tmp_path_factory.mktemp("profile")) as started:
-        yield started
 
 
 @pytest.mark.slow

@@ -44,9 +44,7 @@ def test_a_livelock_has_no_objective_and_exit_0(run: Run, tmp_path: Path) -> Non
     file.write_text(
         json.dumps({**EC1, "memory": 6, "requests": [{"arrival": 0, "prompt": 0, "output": 5}] * 2})
     )
-    code, out, _ = run("run", file, "-P", "alpha-protect:alpha=0", "--json")
-    (row,) = json.loads(out)["policies"]
-    assert code == 0
+    (row,) = run.json("run", file, "-P", "alpha-protect:alpha=0")["policies"]
     assert (row["objective"], row["starts"], row["outcome"]) == (None, [None, None], "livelock")
 
 
@@ -61,9 +59,7 @@ def test_run_writes_the_schedule(run: Run, ec1: Path, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_policies_lists_every_name(run: Run) -> None:
-    code, out, _ = run("policies", "--json")
-    rows = json.loads(out)["policies"]
-    assert code == 0
+    rows = run.json("policies")["policies"]
     assert [row["policy"] for row in rows] == list(policies())
     assert all(row["source"] and row["summary"] for row in rows)
     shown = run("policies")[1]
@@ -134,9 +130,7 @@ def test_a_router_has_no_effect_on_a_single_machine(
 
 
 def test_routers_are_listed(run: Run) -> None:
-    code, out, _ = run("policies", "--routers", "--json")
-    rows = {row["router"]: row for row in json.loads(out)["routers"]}
-    assert code == 0
+    rows = {row["router"]: row for row in run.json("policies", "--routers")["routers"]}
     assert rows["central"]["given"] == "when it starts"
     assert rows["least-volume"]["given"] == "when it arrives"
     assert run("policies", "--routers")[1].splitlines()[0].startswith("router")

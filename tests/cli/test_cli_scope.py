@@ -27,9 +27,8 @@ def pair(tmp_path: Path) -> Path:
 
 def test_a_schedule_with_a_pause_goes_through_every_command(run: Run, pair: Path) -> None:
     schedule, cert = pair.with_name("s.json"), pair.with_name("c.json")
-    code, out, _ = run("solve", pair, "--scope", "pauses", "--json", "-o", schedule)
-    said = json.loads(out)
-    assert (code, said["objective"], said["lower_bound"], said["scope"]) == (0, 12, 12, "pauses")
+    said = run.json("solve", pair, "--scope", "pauses", "-o", schedule)
+    assert (said["objective"], said["lower_bound"], said["scope"]) == (12, 12, "pauses")
     assert (said["starts"], said["segments"]) == (None, [[[1, 6], [8, 11]], [[7, 7]]])
     assert json.loads(schedule.read_text())["schema"] == "kvopt.schedule/2"
     code, out, _ = run("check", pair, schedule)
@@ -41,9 +40,10 @@ def test_a_schedule_with_a_pause_goes_through_every_command(run: Run, pair: Path
     code, out, _ = run(*begin, "--scope", "pauses")
     assert (code, json.loads(out)["objective"]) == (0, 12)
     assert "has pauses, which the scope runs" in run.refused(*begin, "--scope", "runs")
-    code, out, _ = run("certify", pair, "--schedule", schedule, "-t", "0.5", "-o", cert, "--json")
-    (judged,) = json.loads(out)["policies"]
-    assert (code, judged["value"], judged["scope"]) == (0, 12, "pauses")
+    (judged,) = run.json("certify", pair, "--schedule", schedule, "-t", "0.5", "-o", cert)[
+        "policies"
+    ]
+    assert (judged["value"], judged["scope"]) == (12, "pauses")
     assert run("verify", cert)[0] == 0
 
 
@@ -56,10 +56,9 @@ def test_sharing_of_nothing_is_the_scope_without_it(run: Run, pair: Path) -> Non
 def test_a_recorded_run_is_judged(run: Run, tmp_path: Path) -> None:
     made, cert = tmp_path / "run.json", tmp_path / "c.json"
     assert run("import-run", RECORD, "-o", made)[0] == 0
-    code, out, _ = run("certify", "--run", made, "-t", "0.5", "-o", cert, "--json")
-    said = json.loads(out)
+    said = run.json("certify", "--run", made, "-t", "0.5", "-o", cert)
     (judged,) = said["policies"]
-    assert (code, said["scope"], judged["value"]) == (0, "pauses", 970)
+    assert (said["scope"], judged["value"]) == ("pauses", 970)
     assert said["lower"] <= said["upper"] <= 970
     assert run("verify", cert)[0] == 0
 
@@ -68,10 +67,9 @@ def test_a_recorded_run_is_judged_in_seconds(run: Run, tmp_path: Path) -> None:
     made, cert = tmp_path / "run.json", tmp_path / "c.json"
     assert run("import-run", IN_PIECES, "-o", made)[0] == 0
     more = ("--seconds", "--batch-time", "llama-2-70b-2xa100", "-P", "vllm-fcfs")
-    code, out, _ = run("certify", "--run", made, *more, "-t", "0.5", "-o", cert, "--json")
-    said = json.loads(out)
+    said = run.json("certify", "--run", made, *more, "-t", "0.5", "-o", cert)
     recorded, beside = said["policies"]
-    assert (code, said["scope"], recorded["scope"]) == (0, "pauses+chunks", "pauses+chunks")
+    assert (said["scope"], recorded["scope"]) == ("pauses+chunks", "pauses+chunks")
     assert said["lower_ns"] <= said["upper_ns"] <= min(recorded["value_ns"], beside["value_ns"])
     code, out, _ = run("verify", cert)
     assert (code, f"'vllm 0.33.0, priority' {recorded['value_ns']:,}: its segments" in out) == (

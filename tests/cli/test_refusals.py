@@ -129,10 +129,7 @@ REFUSED = [
     ("verify ec1.json --naive", "--naive: left kvopt: "),
     ("verify ec1.json --proved", "--proved: left kvopt: run `make check-proved FILES=...`"),
     # research
-    (
-        "hunt -P mc-sf --n 3",
-        "kvopt: hunt: is a script of the source tree: python benchmarks/",
-    ),
+    ("hunt -P mc-sf --n 3", "kvopt: hunt: is a script of the source tree: python benchmarks/"),
     ("theory", "kvopt: theory: is a script of the source tree: python benchmarks/papers/theory.py"),
     ("submit c.json", "kvopt: submit: is a script of the source tree: python instances/submit.py"),
     ("plot ec1.json --seconds -o x.svg", "--seconds: goes with --policy"),

@@ -41,9 +41,8 @@ def test_a_second_call_has_nothing_to_compile(run: Run) -> None:
 def test_json_counts_what_was_compiled(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     parts = [Warmed("one", 2, 2.0, True), Warmed("other", 1, 0.7, True)]
     monkeypatch.setattr(warmup, "warm_up", lambda: iter(parts))
-    code, out, _ = run("warmup", "--json")
-    found = json.loads(out)
-    assert (code, found["compiled"]) == (0, 3)
+    found = run.json("warmup")
+    assert found["compiled"] == 3
     assert [part["compiled"] for part in found["parts"]] == [2, 1]
 
 

@@ -10,7 +10,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from brute_force import Due, Server, Triple, fleets_over_time, most_in_time
+from brute_force import Due, Triple, fleets_over_time, most_in_time
+from strategies import SERVERS, batch_time, timed_instance
 
 from kvopt import (
     BatchTime,
@@ -27,7 +28,7 @@ from kvopt.bounds.machine_time_bound import machine_time_bound
 from kvopt.certificates.certificate_files import certificate_text
 from kvopt.fleets import FleetOverTime, fleet_over_time, fleet_sizes
 from kvopt.fleets.scaling import lower_counts
-from kvopt.fleets.windows import Trial, Windows
+from kvopt.fleets.trace_windows import Trial, Windows
 from kvopt.problem.clocks import ROUNDS, Clock, Seconds
 from kvopt.problem.problem import Problem
 from kvopt.problem.scopes import Scope
@@ -94,12 +95,7 @@ def test_no_schedule_has_fewer_machines(seed: int) -> None:
 def test_no_schedule_in_seconds_has_fewer_machines() -> None:
     """Two windows so far apart that each is a fleet of its own."""
     source, exact = random.Random(3), 0
-    servers = (
-        Server([(7, 1)], 2, 1),
-        Server([(10, 0), (4, 3)], 0, 0),
-        Server([(20, 1), (0, 5)], 0, 1),
-    )
-    for server in servers * 4:
+    for server in SERVERS[2:5] * 4:
         memory, limit = source.randint(3, 8), source.randint(40, 90)
         outputs = [[source.randint(1, 3) for _ in range(source.randint(1, 3))] for _ in range(2)]
         parts = [
@@ -107,13 +103,9 @@ def test_no_schedule_in_seconds_has_fewer_machines() -> None:
             for row in outputs
         ]
         rows = [(a + 10_000 * k, s, o) for k, part in enumerate(parts) for a, s, o in part]
-        requests = [Request(0, s, o, arrival_seconds=a / 10**9) for a, s, o in rows]
-        clock = Seconds(
-            BatchTime([Line(*line) for line in server.lines], server.kv_ns, server.prompt_ns)
-        )
         found = fleet_over_time(
-            Instance(memory, requests), "0.01ms", attain="60%", slo=f"e2e={limit}ns",
-            clock=clock, time_limit=0.2,
+            timed_instance(memory, rows), "0.01ms", attain="60%", slo=f"e2e={limit}ns",
+            clock=Seconds(batch_time(server)), time_limit=0.2,
         )  # fmt: skip
         for window, part in zip(found.windows, parts, strict=True):
             least = next(
@@ -174,7 +166,8 @@ def test_a_block_of_an_earlier_window_need_not_be_computed_again() -> None:
 def test_a_machine_that_is_switched_off_finishes_what_it_has_and_counts_until_then() -> None:
     requests = [Request(0, 1, 6), Request(1, 1, 6), Request(4, 1, 1)]
     windows = Windows(Problem(Instance(7, requests), slo=Slo(e2e=9)), 4, "100%")
-    trial, schedule = windows.simulated("fcfs", "round-robin", (2, 1))
+    schedule = windows.simulated("fcfs", "round-robin", (2, 1))
+    trial = windows.trial((2, 1), schedule)
     assert isinstance(schedule, Schedule)
     assert schedule.workers == (0, 1, 0)
     assert schedule.completions == (6, 7, 7)
@@ -182,7 +175,7 @@ def test_a_machine_that_is_switched_off_finishes_what_it_has_and_counts_until_th
     assert trial == Trial((2, 1), (0, 0), (0, 3))
     # After the last window all that still works counts.
     short = Windows(windows.problem, 5, "100%")
-    trial, _ = short.simulated("fcfs", "round-robin", (2,))
+    trial = short.trial((2,), short.simulated("fcfs", "round-robin", (2,)))
     assert trial == Trial((2,), (0,), (2 + 2,))
 
 
@@ -210,7 +203,8 @@ def test_a_start_up_time_is_of_the_upper_side_alone() -> None:
 def test_what_suffices_is_counted_from_the_schedule() -> None:
     found = fleet_over_time(CHAT, 1000, attain="90%", slo="ttft=40,e2e=200", time_limit=0.2)
     counts = [window.sufficient or 0 for window in found.windows]
-    trial, schedule = found.problem.simulated("slo", "least-requests", counts)
+    schedule = found.problem.simulated("slo", "least-requests", counts)
+    trial = found.problem.trial(counts, schedule)
     assert trial is not None
     assert isinstance(schedule, Schedule)
     assert schedule.check().feasible

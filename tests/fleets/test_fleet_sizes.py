@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import random
 import signal
-from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import starmap
 from pathlib import Path
 from typing import TypedDict
 
 import pytest
-from brute_force import Server, Triple, most_in_time, optimum
-from strategies import plain, random_instances
+from brute_force import Server, most_in_time, optimum
+from strategies import SERVERS, batch_time, plain, random_instances, timed_instance
 
 from kvopt import (
     BatchTime,
@@ -28,10 +26,11 @@ from kvopt import (
     verify,
 )
 from kvopt.fleets import FleetMatch, FleetSizes, fleet_sizes
-from kvopt.fleets.measures import Latency
-from kvopt.fleets.sizes import Band, bands_of
+from kvopt.fleets.sizes import bands_of
+from kvopt.fleets.targets import Band, Latency
 from kvopt.kernels.budget import Budget
 from kvopt.problem.clocks import ROUNDS, Clock, Seconds
+from kvopt.problem.problem import Problem
 from kvopt.problem.scopes import Scope
 
 pytestmark = pytest.mark.usefixtures("processor_clock")
@@ -47,15 +46,10 @@ class Aim(TypedDict, total=False):
     slo: str
 
 
-MODELS = (Server([(7, 1)], 2, 1), Server([(10, 0), (4, 3)], 0, 0), Server([(20, 1), (0, 5)], 0, 1))
 CONVERSATIONS = generate("conversation", 30, 400, seed=1)
 FEW = CONVERSATIONS[:10]
 """Certificates of these are verified in a moment."""
 LONG = max(request.output for request in CONVERSATIONS)
-
-
-def clock_of(server: Server) -> Seconds:
-    return Seconds(BatchTime([*starmap(Line, server.lines)], server.kv_ns, server.prompt_ns))
 
 
 def assert_bands_hold(found: FleetSizes, optima: dict[int, int]) -> None:
@@ -66,38 +60,43 @@ def assert_bands_hold(found: FleetSizes, optima: dict[int, int]) -> None:
         assert band.lower <= optima[band.workers] <= band.upper
         assert all(count is None or count >= band.upper for count in band.runs.values())
     least, known = found.machines
-    enough = [workers for workers, value in optima.items() if value <= found.target.most]
+    enough = [workers for workers, value in optima.items() if value <= found.target.limit]
     assert least is not None
     assert least <= min(enough)
     assert known is None or known in enough
 
 
-def test_no_claim_in_rounds_is_beaten_by_any_schedule() -> None:
-    source = random.Random(1)
-    for drawn in random_instances(12, 1, least_requests=2, most_memory=8, most_output=3):
-        memory, requests = plain(drawn)
-        optima = {m: optimum(memory, requests, workers=m) for m in range(1, len(requests) + 1)}
-        value = source.randint(min(optima.values()), max(optima.values()))
-        mean = f"mean={value / len(requests) + 1e-4:.9f}"
-        assert_bands_hold(fleet_sizes(drawn, mean, time_limit=LIMIT), optima)
-
-
 @pytest.mark.slow
-def test_no_claim_in_seconds_is_beaten_by_any_schedule() -> None:
-    source = random.Random(4)
-    for server in MODELS:
-        memory = source.randint(3, 9)
-        outputs = [source.randint(1, 3) for _ in range(source.randint(2, 4))]
-        triples = [(source.randint(0, 60), source.randint(0, memory - o), o) for o in outputs]
-        counts = range(1, len(triples) + 1)
-        optima = {m: optimum(memory, triples, server=server, workers=m) for m in counts}
-        found = fleet_sizes(
-            Instance(
-                memory, [Request(0, s, o, arrival_seconds=a / 10**9) for a, s, o in triples]
-            ),
-            FleetMatch("fcfs", "round-robin", 2), counts=counts, time_limit=LIMIT,
-            clock=clock_of(server),
-        )  # fmt: skip
+@pytest.mark.parametrize("server", [None, *SERVERS[2:5]], ids=["rounds", *map(str, SERVERS[2:5])])
+@pytest.mark.parametrize("of_misses", [False, True])
+def test_no_claim_is_beaten_by_any_schedule(server: Server | None, of_misses: bool) -> None:
+    source, pace = random.Random(4), 9 if server else 1
+    for drawn in random_instances(
+        1 if server else 6, 4, least_requests=2, most_requests=4 - of_misses, most_memory=8,
+        most_output=3,
+    ):  # fmt: skip
+        rows = [(a * pace, s, o) for a, s, o in plain(drawn)[1]]
+        allowed, most_late = source.randint(2, 6) * pace, len(rows)
+        optima = {
+            m: most_late - most_in_time(
+                drawn.memory, rows, [allowed] * len(rows), server=server, workers=m
+            )
+            if of_misses
+            else optimum(drawn.memory, rows, server=server, workers=m)
+            for m in range(1, len(rows) + 1)
+        }  # fmt: skip
+        if server:
+            found = fleet_sizes(
+                timed_instance(drawn.memory, rows), FleetMatch("fcfs", "round-robin", 2),
+                slo=f"e2e={allowed}ns" if of_misses else None, counts=optima,
+                clock=Seconds(batch_time(server)), time_limit=LIMIT,
+            )  # fmt: skip
+        else:
+            value = source.randint(min(optima.values()), max(optima.values()))
+            aim: Aim = {"target": f"mean={value / len(rows) + 1e-4:.9f}"}
+            if of_misses:
+                aim = {"attain": str(len(rows) - value), "slo": f"e2e={allowed}"}
+            found = fleet_sizes(drawn, **aim, time_limit=LIMIT)
         assert_bands_hold(found, optima)
 
 
@@ -109,7 +108,7 @@ def test_a_machine_for_each_request_is_the_least_total() -> None:
     apart = replace(instance, workers=3)
     for clock in (ROUNDS, Seconds(model)):
         alone = run(apart, "fcfs", router="round-robin", clock=clock).objective
-        assert Latency(instance, clock).least()[0] == alone
+        assert Latency(Problem(instance, clock)).minimum()[0] == alone
     with pytest.raises(InvalidInput, match=r"by any number of machines: .* takes 2.333 rounds"):
         fleet_sizes(instance, "mean=2.3")
     assert fleet_sizes(Instance(7, requests), "mean=2.34", time_limit=LIMIT).machines == (2, 2)
@@ -120,7 +119,7 @@ def test_bounds_hold_for_fewer_machines_and_schedules_for_more() -> None:
         certify(Instance(5, [Request(0, 2, 1)] * 6, workers=m), "svf") for m in (1, 2, 3)
     )
     weak = replace(few, lower=None), replace(some, upper=None), replace(many, upper=None)
-    bands = bands_of(dict(enumerate(weak, 1)), Latency(few.instance, ROUNDS))
+    bands = bands_of(dict(enumerate(weak, 1)), Latency(Problem(few.instance)))
     assert [band.lower for band in bands] == [some.lower_bound, some.lower_bound, many.lower_bound]
     assert [band.lower_from for band in bands] == [2, 2, 3]
     assert [band.upper for band in bands] == [few.objective] * 3
@@ -131,7 +130,7 @@ def test_what_a_run_does_is_known_to_be_enough() -> None:
     match = FleetMatch("fcfs", "round-robin", 3)
     found = fleet_sizes(CONVERSATIONS, match, time_limit=LIMIT, counts=[1])
     alone = run(replace(CONVERSATIONS, workers=3), "fcfs", router="round-robin")
-    assert found.target.most == alone.objective == found.bands[-1].runs["round-robin + fcfs"]
+    assert found.target.limit == alone.objective == found.bands[-1].runs["round-robin + fcfs"]
     assert [band.workers for band in found.bands] == [1, 3]
     least, known = found.machines
     assert least is not None
@@ -214,10 +213,10 @@ def test_what_is_refused_is_refused_before_anything_is_simulated(
 def test_seconds_and_rounds_are_one_target() -> None:
     timed = replace(CONVERSATIONS, round_ms=50.0)
     clock = Seconds(BatchTime([Line(50_000_000, 0)]))
-    assert Latency(timed, ROUNDS).target("mean=5s").most == 100 * 30
-    assert Latency(timed, clock).target("mean=5000ms").most == 5 * 30 * 10**9
+    assert Latency(Problem(timed)).target("mean=5s").limit == 100 * 30
+    assert Latency(Problem(timed, clock)).target("mean=5000ms").limit == 5 * 30 * 10**9
     with pytest.raises(InvalidInput, match="needs a unit"):
-        Latency(timed, clock).target("mean=5")
+        Latency(Problem(timed, clock)).target("mean=5")
 
 
 @pytest.mark.parametrize(
@@ -322,7 +321,7 @@ def test_servers_go_without_the_line_for_all(clock: Clock, tmp_path: Path) -> No
 
 def test_what_is_open_says_how_far_apart_the_sides_are() -> None:
     found = fleet_sizes(CONVERSATIONS, FleetMatch("fcfs", "round-robin", 3), time_limit=LIMIT)
-    most = found.target.most
+    most = found.target.limit
     band = replace(found.bands[0], workers=1, lower=most // 2, upper=most + 1)
     enough = replace(band, workers=2, upper=most)
     cut = replace(found, bands=(band, enough))
@@ -336,7 +335,7 @@ def test_what_is_open_says_how_far_apart_the_sides_are() -> None:
 
 def test_what_hindsight_needs_is_apart_from_what_schedulers_need() -> None:
     found = fleet_sizes(CONVERSATIONS, "mean=60", time_limit=LIMIT, counts=[1, 2, 3])
-    most = found.target.most
+    most = found.target.limit
     values: list[dict[str, int | None]] = [
         {"r + a": most + 1, "q + a": most + 1, "r + b": most + 1},
         {"r + a": most + 1, "q + a": most, "r + b": None},
@@ -358,47 +357,6 @@ def test_what_hindsight_needs_is_apart_from_what_schedulers_need() -> None:
 # ---- misses of a service level
 
 
-def least_misses(
-    server: Server | None, memory: int, requests: Sequence[Triple], allowed: int
-) -> dict[int, int]:
-    """Return the fewest misses of all schedules, by number of machines."""
-    count, after = len(requests), [allowed] * len(requests)
-    return {
-        m: count - most_in_time(memory, requests, after, server=server, workers=m)
-        for m in range(1, count + 1)
-    }
-
-
-@pytest.mark.slow
-def test_no_claim_on_misses_is_beaten_by_any_schedule() -> None:
-    source = random.Random(1)
-    for drawn in random_instances(
-        6, 1, least_requests=2, most_requests=3, most_memory=8, most_output=3
-    ):
-        memory, requests = plain(drawn)
-        allowed = source.randint(2, 6)
-        fewest = least_misses(None, memory, requests, allowed)
-        most = source.randint(min(fewest.values()), max(fewest.values()))
-        level, attain = f"e2e={allowed}", len(requests) - most
-        found = fleet_sizes(drawn, attain=attain, slo=level, time_limit=LIMIT)
-        assert_bands_hold(found, fewest)
-
-
-@pytest.mark.slow
-def test_no_claim_on_misses_in_seconds_is_beaten_by_any_schedule() -> None:
-    source = random.Random(4)
-    for server in (Server([(7, 1)], 2, 1), Server([(10, 0), (4, 3)], 0, 0)):
-        outputs = [source.randint(1, 3) for _ in range(3)]
-        triples = [(source.randint(0, 20), source.randint(0, 6 - o), o) for o in outputs]
-        requests = [Request(0, s, o, arrival_seconds=a / 10**9) for a, s, o in triples]
-        fewest = least_misses(server, 6, triples, 45)
-        found = fleet_sizes(
-            Instance(6, requests), FleetMatch("fcfs", "round-robin", 2), counts=[1, 2, 3],
-            slo="e2e=45ns", clock=clock_of(server), time_limit=LIMIT,
-        )  # fmt: skip
-        assert_bands_hold(found, fewest)
-
-
 def test_one_machine_may_be_enough_where_rate_over_service_says_ten() -> None:
     """Ten at once, one served in a second: with ten seconds for each, they may wait."""
     clock = Seconds(BatchTime([Line(10**9, 0)]))
@@ -415,7 +373,7 @@ def test_the_run_to_match_is_counted() -> None:
     made = run(replace(CONVERSATIONS, workers=2), "fcfs", router="round-robin")
     late = sum(latency > 200 for latency in made.latencies)
     assert late == 2
-    assert found.target.most == late == found.bands[-1].runs["round-robin + fcfs"]
+    assert found.target.limit == late == found.bands[-1].runs["round-robin + fcfs"]
     assert "round-robin + fcfs does on 2 machines with e2e=200" in found.answer
     assert found.to_json()["unit"] == "misses"
     assert list(found.to_dataframe()["upper"]) == [

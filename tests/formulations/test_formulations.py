@@ -25,17 +25,7 @@ from kvopt.formulations.windows import Windows
 from kvopt.problem.instance import Instance
 from kvopt.timetable.schedule import Schedule
 
-EXAMPLE_3_1 = instance_of(64, [(0, 63, 1)] + [(0, 1, 2)] * 21)
 EXAMPLE_EC_1 = instance_of(7, [(0, 1, o) for o in (1, 2, 3, 4)])
-WORKED_CASES = [
-    pytest.param(EXAMPLE_3_1, 64, 45, id="wang example 3.1"),
-    pytest.param(instance_of(10, [(0, 1, 1)] * 5), None, 5, id="chen example 1"),
-    pytest.param(EXAMPLE_EC_1, None, 12, id="chen example EC.1"),
-    pytest.param(instance_of(9, [(0, 1, o) for o in (3, 4, 5, 7)]), 28, 27, id="equal prompts"),
-    pytest.param(instance_of(4, [(0, 0, o) for o in (2, 2, 3, 3)]), None, 15, id="no prompts"),
-]
-
-
 # ---- one matrix -------------------------------------------------------------------------
 
 
@@ -165,13 +155,6 @@ def checked_value(schedule: Schedule | None, claimed: float) -> int:
     return check.objective
 
 
-@pytest.mark.parametrize(("instance", "upper", "optimum"), WORKED_CASES)
-def test_worked_cases(instance: Instance, upper: int | None, optimum: int) -> None:
-    windows = start_windows(instance, upper)
-    assert optimum_of_arrays(instance, windows) == optimum
-    assert optimum_of_pyomo(time_indexed(instance, windows)) == optimum
-
-
 @pytest.mark.slow
 def test_every_formulation_agrees_with_brute_force() -> None:
     for instance in random_instances(20, seed=13, least_requests=1, most_requests=4):
@@ -212,17 +195,3 @@ def test_a_fractional_solution_is_no_schedule() -> None:
     model = relaxed(EXAMPLE_EC_1)
     solve(model)
     assert schedule_from(model) is None
-
-
-# ---- users extend the model -------------------------------------------------------------
-
-
-def test_a_returned_model_takes_one_more_constraint() -> None:
-    model = time_indexed(EXAMPLE_EC_1)
-    first = pyo.quicksum(k * model.x[i, k] for i, k in model.x if i == 0)
-    model.not_at_once = pyo.Constraint(expr=first >= 1)
-    memory, triples = plain(EXAMPLE_EC_1)
-    every = itertools.product(range(1, 7), range(7), range(7), range(7))
-    allowed = [starts for starts in every if brute_force.feasible(memory, triples, starts)]
-    best = min(brute_force.tel(triples, starts) for starts in allowed)
-    assert optimum_of_pyomo(model) == best

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from brute_force import optimum
-from strategies import drawn_fleet, plain
+from strategies import drawn_fleet
 
 from kvopt import Instance, Request, Schedule, generate, run
 from kvopt.errors import TooLarge
@@ -65,21 +64,6 @@ def test_more_orders_are_better_and_repeatable(instance: Instance) -> None:
         totals.append(schedule.objective)
     assert totals[2] < totals[1] < totals[0]
     assert placed(instance, fluid, Tries(4, 7), Budget(0.0)) is None
-
-
-def test_no_schedule_is_below_brute_force() -> None:
-    for seed in range(30):
-        instance = drawn_fleet(seed)
-        search = Search(instance)
-        search_fluid_orders(search, Budget(0.02), seed)
-        if len(instance) < 2:
-            assert search.schedule is None
-            continue
-        assert not search.faults
-        assert search.objective is not None
-        assert search.objective >= optimum(
-            instance.memory, plain(instance)[1], workers=instance.workers
-        )
 
 
 def test_they_beat_a_scheduler_near_saturation() -> None:

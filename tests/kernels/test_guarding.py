@@ -120,6 +120,9 @@ POLICIES = {
 ROUTERS = {
     "text": ('"last"', "mine: choose returned 'last', and must return int"),
     "beyond": ("2", "router mine: chose 2, workers are 0 .. 1"),
+    "below": ("-1", "router mine: chose -1, workers are 0 .. 1"),
+    "true": ("True", "router mine: chose True, workers are 0 .. 1"),
+    **{word: (word, "and must return int") for word in ("None", "1.0")},
     "raising": ("loads[9].requests", "line 12: mine: choose failed: IndexError"),
 }
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 from dataclasses import replace
-from itertools import islice
 
 import pytest
 from brute_force import Due, Server, most_in_time, optimum, tel
@@ -23,7 +22,7 @@ from kvopt.heuristics.attaining.rounds import attaining_in_rounds
 from kvopt.heuristics.attaining.seconds import attaining_in_seconds
 from kvopt.heuristics.fleets.fluid_orders import fluid_of, placed
 from kvopt.heuristics.fleets.placing import Tries
-from kvopt.heuristics.list_schedules import offer_list_schedules, one_after_another
+from kvopt.heuristics.list_schedules import one_after_another
 from kvopt.heuristics.reinsertion import search_reinsertions, search_with_pauses
 from kvopt.heuristics.trace_beams import search_traces
 from kvopt.incumbent.incumbent import Search
@@ -36,7 +35,6 @@ from kvopt.problem.scopes import Scope
 from kvopt.problem.slo import Levels
 from kvopt.search.exact import exact_engine as engine
 from kvopt.search.exact.tiny_optimum import best_below
-from kvopt.search.stages import states_priced
 
 pytestmark = [pytest.mark.interpreted, pytest.mark.slow]
 
@@ -134,17 +132,6 @@ def test_fleets_are_feasible_and_not_below_the_optimum(seed: int) -> None:
     assert schedule.check().feasible
     assert schedule.objective >= least
     assert solve(instance, quick_start=False, threads=1).objective == least
-
-
-def test_prices_of_states_for_many_requests() -> None:
-    for instance in drawn(6, 5):
-        least = optimum(*plain(instance))
-        search = Search(instance, Limits(params=BRIEF, threads=1))
-        offer_list_schedules(search)
-        for _ in islice(states_priced(search, search.budget, few_knots=True), 2):
-            pass
-        assert search.faults == []
-        assert (search.lower_bound or 0) <= least
 
 
 SERVER = Server([(7, 1), (2, 3)], prompt_ns=2, kv_ns=1)

@@ -9,14 +9,7 @@ import pytest
 from effort import many
 from strategies import drawn_in_blocks
 
-from kvopt import (
-    Instance,
-    InvalidInput,
-    Request,
-    Schedule,
-    export,
-    run,
-)
+from kvopt import Instance, InvalidInput, Request, Schedule, export, run
 
 FIVE = Instance(22, [Request(0, 3, 9), Request(1, 2, 7), Request(2, 5, 4)], block_size=4)
 

@@ -8,14 +8,7 @@ from typing import Any
 
 import pytest
 
-from kvopt import (
-    Instance,
-    InvalidInput,
-    Request,
-    Schedule,
-    read_schedule,
-    write_schedule,
-)
+from kvopt import Instance, InvalidInput, Request, Schedule, read_schedule, write_schedule
 
 TWO = Instance(3, [Request(0, 0, 3), Request(0, 0, 3), Request(0, 1, 2)], workers=2)
 

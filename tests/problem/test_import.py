@@ -120,8 +120,7 @@ def test_arrivals_are_sorted_and_rounded_up_to_rounds(tmp_path: Path) -> None:
 
 
 @given(
-    st.lists(st.integers(0, 10**12), min_size=1, max_size=9),
-    st.floats(1e-3, 1e5, allow_nan=False),
+    st.lists(st.integers(0, 10**12), min_size=1, max_size=9), st.floats(1e-3, 1e5, allow_nan=False)
 )
 def test_rounds_begin_at_the_arrival_or_later(times: list[int], length: float) -> None:
     from kvopt.problem.traces.importing import requests_of

@@ -9,6 +9,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+import numpy as np
 import pytest
 from brute_force import load
 from hypothesis import given
@@ -19,7 +20,10 @@ from kvopt.problem.instance import Instance
 from kvopt.problem.requests import LARGEST_INTEGER, Prediction, Request
 from kvopt.timetable.schedule import Schedule
 
-NOT_INTEGERS = (1.5, 1.0, "3", True, None, math.nan, math.inf, [1], LARGEST_INTEGER + 1, 10**400)
+NOT_INTEGERS = (
+    1.5, 1.0, np.float64(1), "3", True, np.bool_(True), None, math.nan, math.inf, [1],
+    LARGEST_INTEGER + 1, 10**400,
+)  # fmt: skip
 INTEGER_FIELDS: dict[str, tuple[int, Callable[[Any], object]]] = {
     "memory": (1, lambda value: Instance(value, [])),
     "arrival": (0, lambda value: Request(value, 1, 1)),

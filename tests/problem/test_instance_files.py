@@ -82,11 +82,7 @@ REFUSED: list[tuple[Place, object, str]] = [
     (("requests", 0, "budget"), 1, "request 'r0': budget: is not a known field"),
     ((*LATE, "after"), 1, "request 'late': after: is not a known field; an order of requests left"),
     (("schema",), MISSING, "schema: must be 'kvopt.instance/1', got None"),
-    (
-        ("schema",),
-        "kvopt.instance/3",
-        "schema: must be 'kvopt.instance/1', got 'kvopt.instance/3'",
-    ),
+    (("schema",), "kvopt.instance/3", "schema: must be 'kvopt.instance/1', got 'kvopt.instance/3'"),
     (("memory",), MISSING, "memory: is missing"),
     (("requests",), MISSING, "requests: is missing"),
     (("requests",), None, "requests: must be a list"),

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import random
 from dataclasses import replace
 from itertools import combinations, product
 from pathlib import Path
 
 import networkx
 import pytest
-from brute_force import feasible, load, optimum
+from brute_force import load, optimum
 from strategies import drawn_with_prefixes, rows_of
 
 from kvopt import (
@@ -166,26 +165,6 @@ def test_without_shared_blocks_the_graph_is_empty() -> None:
     lone = [Request(0, 8, 1, prefix=["a", "b"]), Request(0, 4, 1, prefix=["c"]), Request(0, 1, 1)]
     assert not Instance(20, lone, block_tokens=4).prefix_forest()
     assert not Instance(20, [Request(0, 1, 1)]).prefix_forest()
-
-
-@pytest.mark.parametrize("seed", range(100))
-def test_check_agrees_with_brute_force(seed: int) -> None:
-    """In tokens, and where they fit in whole blocks, of which shared ones count once."""
-    instance, rng = drawn_with_prefixes(seed), random.Random(seed)
-    rows, size = rows_of(instance), instance.block_tokens or 1
-    largest = max(-(-(row[1] + row[2]) // size) for row in rows)
-    blocks = replace(instance, block_size=size if largest <= instance.memory // size else 1)
-    for _ in range(20):
-        starts = tuple(row[0] + rng.randint(-1 if rng.random() < 0.1 else 0, 4) for row in rows)
-        schedule = Schedule(instance, starts)
-        assert schedule.check().feasible == feasible(instance.memory, rows, starts, unit=size)
-        fits = feasible(instance.memory, rows, starts, block=blocks.block_size, unit=size)
-        assert Schedule(blocks, starts).check().feasible == fits
-        last = max(k + row[2] for k, row in zip(starts, rows, strict=True))
-        loads = [load(rows, starts, time, unit=size) for time in range(last + 2)]
-        assert [held for _, held in schedule.loads(range(last + 2))] == loads
-        if min(starts) >= 0:
-            assert schedule.peak_memory == max(loads)
 
 
 def test_lost_work_holds_its_prefix_too() -> None:

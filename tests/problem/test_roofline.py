@@ -191,9 +191,7 @@ def test_where_a_measurement_exists_the_roofline_is_as_near_as_it_says() -> None
     assert EXTREMES[0] <= min(ratios) < max(ratios) <= EXTREMES[1]
 
 
-def test_rounds_of_the_public_profile_are_as_near_as_the_roofline_says(
-    public_data: Path,
-) -> None:
+def test_rounds_of_the_public_profile_are_as_near_as_the_roofline_says(public_data: Path) -> None:
     shape = SHAPES["llama-2-70b"]
     model = roofline(shape, GPUS["a100-80gb"], 1)  # no exchanges, which the profile has not
     rows = rows_of_profile(public_data, shape.layers, 1)
@@ -263,8 +261,7 @@ def test_presets_are_listed_and_shown(run: Run) -> None:
     code, out, err = run("hardware", "list")
     assert (code, err) == (0, "")
     assert all(name in out for name in (*PRESETS, *SHAPES, "@l40s"))
-    _, out, _ = run("hardware", "list", "--json")
-    found = {entry["preset"]: entry for entry in json.loads(out)["presets"]}
+    found = {entry["preset"]: entry for entry in run.json("hardware", "list")["presets"]}
     assert {*found} == {*PRESETS, *pairs()}
     shown = run.json("hardware", "show", "llama-3-8b@h100")
     assert found["llama-3-8b@h100"] == {"preset": "llama-3-8b@h100", **shown}

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import re
-from itertools import accumulate, product
+from itertools import product
 from pathlib import Path
 
 import pytest
 from commands import Run
 
 import kvopt
-from kvopt import BatchTime, Line
-from kvopt.certificates import write_certificate
 from kvopt.errors import InvalidInput
-from kvopt.problem.clocks import Seconds
 from kvopt.problem.instance_files import write_instance
 from kvopt.problem.scopes import Scope
 from kvopt.verify.certificate_shape import SCOPES
@@ -54,27 +51,6 @@ def test_commands_say_it(run: Run, tmp_path: Path, command: str) -> None:
     assert (code, err.splitlines().count(COVERED), COVERED in out) == (0, 1, False)
     code, out, err = run(name, file, *options, "--json")
     assert (code, COVERED in out + err) == (0, False)
-
-
-def test_pieces_are_below_the_bound(tmp_path: Path) -> None:
-    """Ten pieces of a prompt beside ten tokens of the other request."""
-    memory = 200
-    model = BatchTime([Line(ROUND_NS, 0), Line(0, TOKEN_NS)])
-    instance = kvopt.Instance(memory, [kvopt.Request(0, *request) for request in CHUNKED])
-    found = kvopt.certify(instance, clock=Seconds(model))
-    assert (found.lower_bound, found.objective) == (3720, 3740)
-    write_certificate(found, tmp_path / "c.json")
-    assert kvopt.verify(tmp_path / "c.json").valid
-
-    # In each round: tokens of the first request, of the second one's prompt, of its answer.
-    rounds = [(1, 9, 0)] * 9 + [(1, 9, 1)] + [(1, 0, 0)] * 10
-    assert [(0, sum(r[0] for r in rounds)), tuple(sum(r[i] for r in rounds) for i in (1, 2))] == (
-        CHUNKED
-    )
-    assert sum(map(sum, rounds)) <= memory  # all of it at once would fit
-    ends = list(accumulate(max(ROUND_NS, TOKEN_NS * sum(tokens)) for tokens in rounds))
-    assert (ends[9], ends[-1]) == (1010, 2010)
-    assert ends[9] + ends[-1] == 3020
 
 
 # ---- what each scope covers, and the sentence that says so

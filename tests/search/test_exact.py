@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import re
 import threading
 from collections.abc import Callable
 from itertools import islice, product
@@ -15,6 +14,7 @@ import pytest
 from effort import many
 from known import known
 from strategies import plain, random_instances
+from test_engines import assert_sound
 
 from kvopt import (
     Instance,
@@ -22,7 +22,6 @@ from kvopt import (
     SolveParams,
     SolveResult,
     Status,
-    certify,
     generate,
     solve,
     verify,
@@ -69,14 +68,6 @@ def completed(brief: None, monkeypatch: pytest.MonkeyPatch) -> Callable[[int], N
     return use
 
 
-def assert_optimal(result: SolveResult, optimum: int) -> None:
-    assert result.status is Status.OPTIMAL
-    assert result.stop_reason is StopReason.PROVED
-    assert result.objective == result.lower_bound == optimum
-    assert known(result.schedule).check().feasible
-    assert not result.faults
-
-
 def assert_both_sides(result: SolveResult) -> None:
     assert known(result.schedule).check().feasible
     assert known(result.lower_bound) <= known(result.objective)
@@ -96,7 +87,7 @@ def test_it_is_brute_force(presolve: bool) -> None:
             quick_start=number % 2 == 0,
             checkable=number % 3 == 0,
         )
-        assert_optimal(found, optimum)
+        assert_sound(found, optimum)
         assert found.bound_source is BoundSource.CHECKED
 
 
@@ -111,7 +102,7 @@ def test_it_is_brute_force_with_completion_bounds(
         optimum = brute_force.optimum(*plain(instance))
         presolve, quick = number % 2 == 0, number % 3 == 0
         found = solve(instance, "exact", params=UNCHECKABLE, presolve=presolve, quick_start=quick)
-        assert_optimal(found, optimum)
+        assert_sound(found, optimum)
 
 
 @pytest.mark.slow
@@ -126,7 +117,7 @@ def test_searches_with_completion_bounds_are_proofs_that_verify_repeats(
         found = solve(
             instance, "exact", params=SolveParams(exact_checkable_labels=18_000), checkable=True
         )
-        assert_optimal(found, known(solve(instance).objective))
+        assert_sound(found, known(solve(instance).objective))
         proof = None if found.checked is None else found.checked.proof
         if not (isinstance(proof, ConfigurationProof) and proof.cuts and proof.target):
             continue
@@ -201,7 +192,7 @@ def test_it_is_cp_sat(family: str, n: int) -> None:
             continue
         for presolve in (True, False):
             found = solve(instance, "exact", threads=2, presolve=presolve, time_limit=60)
-            assert_optimal(found, known(expected.objective))
+            assert_sound(found, known(expected.objective))
 
 
 # Limits.
@@ -249,7 +240,7 @@ def test_a_search_beyond_its_label_limit_goes_on(monkeypatch: pytest.MonkeyPatch
         many(20), 9, least_requests=3, most_requests=6, most_memory=12
     ):
         optimum = brute_force.optimum(*plain(instance))
-        assert_optimal(solve(instance, "exact", threads=1), optimum)
+        assert_sound(solve(instance, "exact", threads=1), optimum)
 
 
 # Edges.
@@ -275,13 +266,13 @@ def test_edges(requests: list[Request], memory: int) -> None:
     expected = solve(instance, "cpsat", time_limit=120)
     for presolve, quick in product((True, False), repeat=2):
         found = solve(instance, "exact", presolve=presolve, quick_start=quick, time_limit=120)
-        assert_optimal(found, known(expected.objective))
+        assert_sound(found, known(expected.objective))
 
 
 @pytest.mark.parametrize("engine", ["exact", "auto"])
 def test_nothing_to_do(engine: str) -> None:
-    assert_optimal(solve(Instance(5, []), engine), 0)
-    assert_optimal(solve(Instance(5, []), engine, quick_start=False), 0)
+    assert_sound(solve(Instance(5, []), engine), 0)
+    assert_sound(solve(Instance(5, []), engine, quick_start=False), 0)
 
 
 LARGE = [
@@ -319,18 +310,6 @@ def test_more_requests_than_bits_are_bounded_only(n: int) -> None:
 
 
 # Certificates.
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("family", "n"), [("arrival-1", 7), ("arrival-2", 8)])
-def test_certificates_close_and_verify(family: str, n: int, tmp_path: Path) -> None:
-    found = certify(generate(family, n, seed=1), ["mc-sf"], threads=2, time_limit=60)
-    assert found.objective == found.lower_bound
-    path = tmp_path / "certificate.json"
-    write_certificate(found, path)
-    verdict = verify(path)
-    assert verdict.valid, verdict.lines
-    assert re.search(rf"gives {found.lower_bound:,}$", "\n".join(verdict.lines), re.MULTILINE)
 
 
 @pytest.mark.slow

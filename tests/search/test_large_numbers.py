@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import random
-from itertools import product
+from dataclasses import replace
 from typing import Any
 
-import brute_force
 import pytest
 from effort import many
 from known import known
+from strategies import optimum_of
 
 from kvopt import Instance, Request, bound, certify, solve
 from kvopt.certificates.certificate_files import certificate_text
@@ -54,48 +54,16 @@ def drawn(mode: str, seed: int) -> Instance:
 
 
 def optimum(instance: Instance, mode: str) -> int:
-    """Return the least weighted latency over all starts, crowd by crowd."""
+    """Return the least weighted latency, crowd by crowd, each from its first arrival on."""
     crowds: dict[int, list[Request]] = {}
     for request in instance:
         near = [k for k in crowds if abs(request.arrival - k) < 100]
         crowds.setdefault(near[0] if near else request.arrival, []).append(request)
-    best = _paused if mode == "pauses" else _optimum
-    return sum(best(instance, crowd) for crowd in crowds.values())
-
-
-def _paused(instance: Instance, crowd: list[Request]) -> int:
-    begin = min(r.arrival for r in crowd)
-    rows = [(r.arrival - begin, r.prompt, r.output) for r in crowd]
-    return brute_force.optimum(instance.memory, rows, scope="pauses")
-
-
-def _optimum(instance: Instance, crowd: list[Request]) -> int:
-    last = max(r.arrival for r in crowd) + sum(r.output for r in crowd)
-    choices = [
-        [(k, w) for k in range(r.arrival, last - r.output + 1) for w in range(instance.workers)]
-        for r in crowd
-    ]
-    rows = (chosen for chosen in product(*choices) if _fits(instance, crowd, chosen))
-    return min(
-        sum(r.weight * (k + r.output - r.arrival) for r, (k, _) in zip(crowd, row, strict=True))
-        for row in rows
+    parts = (
+        replace(instance, requests=crowd).shifted(-min(r.arrival for r in crowd))
+        for crowd in crowds.values()
     )
-
-
-def _fits(instance: Instance, crowd: list[Request], chosen: tuple[tuple[int, int], ...]) -> bool:
-    placed = list(zip(crowd, chosen, strict=True))
-    for time in {k + r.output for r, (k, _) in placed}:
-        for worker in range(instance.workers):
-            active = [(r, k) for r, (k, w) in placed if w == worker and k < time <= k + r.output]
-            size = instance.block_tokens or 0
-            shared = {r.prefix[: depth + 1] for r, _ in active for depth in range(len(r.prefix))}
-            held = [r.prompt - size * len(r.prefix) + time - k for r, k in active]
-            blocks = sum(-(-tokens // instance.block_size) for tokens in held)
-            if blocks + size * len(shared) > instance.blocks:
-                return False
-            if len(active) > (instance.max_active or len(active)):
-                return False
-    return True
+    return sum(optimum_of(part, scope="pauses" if mode == "pauses" else "runs") for part in parts)
 
 
 @pytest.mark.parametrize("mode", MODES)

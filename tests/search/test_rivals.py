@@ -70,7 +70,7 @@ def test_a_rival_proves_the_optimum_of_brute_force(name: str) -> None:
 def test_a_rival_in_a_process_of_its_own(ram: float) -> None:
     pytest.importorskip("ortools")
     options = Namespace(limit=20.0, threads=1, ram=ram)
-    said = rivals.answers("cpsat", ("arrival-1", 5, 1), options)
+    said = rivals.answers("cpsat", "arrival-1:5:1", options)
     found = rivals.judged("cpsat", generate("arrival-1", 5, seed=1), said)
     assert found.proved == (ram > 1)
     assert ("ended with status" in found.fault) == (ram < 1)

@@ -9,10 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from brute_force import optimum
 from commands import Run
 from known import known
-from strategies import drawn_fleet, plain
 
 from kvopt import (
     Instance,
@@ -20,7 +18,6 @@ from kvopt import (
     Request,
     Schedule,
     certify,
-    export,
     generate,
     read_schedule,
     run,
@@ -43,11 +40,6 @@ pytestmark = pytest.mark.usefixtures("processor_clock")
 TWO = Instance(3, [Request(0, 0, 3), Request(0, 0, 3), Request(0, 1, 2)], workers=2)
 CHAT = generate("conversation", n=240, memory=3_000, seed=1)
 FLEET = Instance(3_000, CHAT.requests, workers=3)
-
-
-def best_of(instance: Instance) -> int:
-    """Return the optimum by brute force."""
-    return optimum(instance.memory, plain(instance)[1], workers=instance.workers)
 
 
 def begun(instance: Instance) -> Search:
@@ -143,24 +135,6 @@ def test_an_engine_that_knows_one_worker_is_refused() -> None:
         solve(TWO, "exact")
 
 
-@pytest.mark.parametrize("name", ["fleet.mps", "fleet.lp"])
-def test_an_exported_fleet_is_solved_elsewhere(name: str, tmp_path: Path) -> None:
-    from kvopt.kernels.dependencies import load_highspy
-
-    path = tmp_path / name
-    instance = drawn_fleet(11)
-    export(instance, path)
-    highs = load_highspy().Highs()
-    highs.setOptionValue("output_flag", False)
-    highs.readModel(str(path))
-    highs.run()
-    assert round(highs.getInfo().objective_function_value) == best_of(instance)
-    highs.writeSolution(str(tmp_path / "found.sol"), 0)
-    read = schedule_of_solution((tmp_path / "found.sol").read_text(), instance)
-    assert read.check().feasible
-    assert read.objective == best_of(instance)
-
-
 def test_a_column_on_a_worker_that_is_not_there_is_refused() -> None:
     with pytest.raises(InvalidInput, match="no column of this instance"):
         schedule_of_solution("x_r0_0_2 1\n", TWO)
@@ -169,9 +143,8 @@ def test_a_column_on_a_worker_that_is_not_there_is_refused() -> None:
 def test_solve_on_the_command_line(run: Run, tmp_path: Path) -> None:
     file, schedule = tmp_path / "fleet.json", tmp_path / "schedule.json"
     write_instance(Instance(3, TWO.requests), file)
-    status, out, _ = run("solve", file, "--workers", "2", "--json", "-o", schedule)
-    said = json.loads(out)
-    assert (status, said["status"]) == (0, "optimal")
+    said = run.json("solve", file, "--workers", "2", "-o", schedule)
+    assert said["status"] == "optimal"
     assert sorted(set(said["workers"])) == [0, 1]
     assert Schedule(TWO, said["starts"], said["workers"]).check().objective == said["objective"]
     assert read_schedule(schedule, TWO).objective == said["objective"]

@@ -7,11 +7,10 @@ import random
 from pathlib import Path
 
 import pytest
-from brute_force import Server, optimum
 from commands import Run
 from effort import many
 from known import known
-from strategies import batch_time
+from strategies import batch_time, drawn_in_seconds, optimum_of
 
 from kvopt import (
     BatchTime,
@@ -44,33 +43,6 @@ FLEET = Instance(
 )
 
 
-def drawn(seed: int, most: int = 4) -> tuple[Instance, Server]:
-    """Return a tiny fleet of at most two workers, and its server as the oracle takes it."""
-    rng = random.Random(seed)
-    memory = rng.randint(2, 7)
-    requests = []
-    for _ in range(rng.randint(1, most)):
-        output = rng.randint(1, min(3, memory))
-        prompt = rng.randint(0, memory - output)
-        arrival = rng.choice((0, rng.randint(0, 40)))
-        requests.append(Request(0, prompt, output, arrival_seconds=arrival / 1e9))
-    lines = [(rng.randint(1, 9), rng.randint(0, 3)) for _ in range(rng.randint(1, 2))]
-    server = Server(lines, rng.randint(0, 2), rng.randint(0, 2))
-    return Instance(memory, requests, workers=rng.randint(1, 2)), server
-
-
-def clock_of(server: Server) -> Seconds:
-    """Return the clock of an oracle's server."""
-    return Seconds(batch_time(server))
-
-
-def oracle(instance: Instance, server: Server) -> int:
-    """Return the optimum by brute force."""
-    arrivals = clock_of(server).arrivals(instance)
-    triples = [(a, r.prompt, r.output) for a, r in zip(arrivals, instance, strict=True)]
-    return optimum(instance.memory, triples, server=server, workers=instance.workers)
-
-
 def checked(found: SolveResult) -> None:
     """Both sides must be there, and be true."""
     run = found.schedule
@@ -86,14 +58,14 @@ def checked(found: SolveResult) -> None:
 def test_moves_stay_above_brute_force_and_reach_it_often() -> None:
     reached = 0
     for seed in range(12):
-        instance, server = drawn(seed, most=3)
-        search = Search(Problem(instance, clock_of(server)))
+        instance, server = drawn_in_seconds(3 * seed)
+        search = Search(Problem(instance, Seconds(batch_time(server))))
         search_routed(search)
         search_moves(search, seed)
         assert search.best is not None
         assert isinstance(search.best, PolicyRun)
         assert search.best.violations() == []
-        best = oracle(instance, server)
+        best = optimum_of(instance, server=server)
         assert (search.objective or 0) >= best, seed
         reached += search.objective == best
     assert reached >= 9
@@ -167,9 +139,8 @@ def test_no_requests() -> None:
 def test_the_command(run: Run, tmp_path: Path) -> None:
     file = tmp_path / "fleet.json"
     write_instance(Instance(3, [Request(0, 0, 3), Request(0, 0, 3), Request(0, 1, 2)]), file)
-    status, out, _ = run("solve", file, "--workers", "2", "--seconds", "--json")
-    said = json.loads(out)
-    assert (status, said["status"]) == (0, "optimal")
+    said = run.json("solve", file, "--workers", "2", "--seconds")
+    assert said["status"] == "optimal"
     assert said["objective_seconds"] == said["lower_bound_seconds"]
     assert sorted(set(said["workers"])) == [0, 1]
     assert len(said["starts"]) == len(said["starts_seconds"]) == 3

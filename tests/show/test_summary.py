@@ -14,7 +14,6 @@ from kvopt import (
     BoundResult,
     Certificate,
     Instance,
-    InvalidInput,
     Line,
     Request,
     Schedule,
@@ -126,10 +125,3 @@ class TestInstances:
         assert schedule.starts == (0, 3)
         assert type(schedule.starts[0]) is int
         assert solve(made).objective == solve(plain).objective
-
-    @pytest.mark.parametrize("wrong", [True, 1.0, np.float64(1), np.bool_(True), "1", None])
-    def test_what_is_no_integer_is_refused(self, wrong: object) -> None:
-        with pytest.raises(InvalidInput, match="must be an integer"):
-            Request(0, wrong, 3)  # type: ignore[arg-type]
-        with pytest.raises(InvalidInput, match="must be an integer"):
-            Schedule(SMALL, [np.int64(0), wrong, 0, 0, 0])

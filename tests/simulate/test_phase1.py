@@ -57,25 +57,20 @@ def items(candidates: Sequence[Candidate]) -> list[literal.Item]:
     return [literal.Item(*candidate) for candidate in candidates]
 
 
+PSEUDO_CODE = {
+    "exact, by all subsets": (exact, literal.phase1_exact_brute, 3000, 8),
+    "dp, by all subsets": (dp, literal.phase1_dp_brute, 3000, 8),
+    "dp, larger sets": (dp, literal.phase1_dp, 60, 30),
+    "swap": (swap, literal.phase1_swap, 2000, 20),
+}
+
+
 @pytest.mark.slow
-def test_exact_is_the_optimum_over_all_subsets() -> None:
-    for waiting, memory in problems(3000, 1):
-        assert items(exact(waiting, memory)) == literal.phase1_exact_brute(items(waiting), memory)
-
-
-def test_dp_is_the_optimum_over_subsets_whose_peaks_fit() -> None:
-    for waiting, memory in problems(3000, 2):
-        assert items(dp(waiting, memory)) == literal.phase1_dp_brute(items(waiting), memory)
-
-
-def test_dp_is_its_pseudo_code_on_larger_sets() -> None:
-    for waiting, memory in problems(60, 3, most=30):
-        assert items(dp(waiting, memory)) == literal.phase1_dp(items(waiting), memory)
-
-
-def test_swap_is_its_pseudo_code() -> None:
-    for waiting, memory in problems(2000, 5, most=20):
-        assert items(swap(waiting, memory)) == literal.phase1_swap(items(waiting), memory)
+@pytest.mark.parametrize("name", PSEUDO_CODE)
+def test_phase_1_is_its_pseudo_code(name: str) -> None:
+    solve, slow, count, most = PSEUDO_CODE[name]
+    for waiting, memory in problems(count, 1, most):
+        assert items(solve(waiting, memory)) == slow(items(waiting), memory)
 
 
 def test_swaps_in_any_order_are_the_pseudo_code() -> None:
@@ -87,19 +82,13 @@ def test_swaps_in_any_order_are_the_pseudo_code() -> None:
         assert items(swapped(waiting, memory)) == literal.local_swap(filled, order, memory)
 
 
-def test_ratios_of_large_peaks_are_exact() -> None:
-    for seed, (waiting, memory) in enumerate(problems(300, 12, most=20)):
-        large = [c._replace(output=c.output * 10**9, prompt=c.prompt * 10**9) for c in waiting]
+@pytest.mark.parametrize(("count", "scale"), [(2000, 1), (300, 10**9)])
+def test_quantile_is_its_pseudo_code_also_of_large_peaks(count: int, scale: int) -> None:
+    for seed, (waiting, memory) in enumerate(problems(count, 7, most=20)):
+        large = [c._replace(output=c.output * scale, prompt=c.prompt * scale) for c in waiting]
         sample = random.Random(seed).sample(range(len(waiting)), max(1, len(waiting) // 2))
-        expected = literal.phase1_quantile(items(large), memory * 10**9, sample)
-        assert items(quantile(large, memory * 10**9, seed)) == expected
-
-
-def test_quantile_is_its_pseudo_code() -> None:
-    for seed, (waiting, memory) in enumerate(problems(2000, 7, most=20)):
-        sample = random.Random(seed).sample(range(len(waiting)), max(1, len(waiting) // 2))
-        expected = literal.phase1_quantile(items(waiting), memory, sample)
-        assert items(quantile(waiting, memory, seed)) == expected
+        expected = literal.phase1_quantile(items(large), memory * scale, sample)
+        assert items(quantile(large, memory * scale, seed)) == expected
 
 
 def test_a_batch_may_hold_more_than_all_peaks() -> None:

@@ -173,10 +173,7 @@ def test_a_server_that_counts_round_by_round_does_the_same(
 def test_by_hand() -> None:
     """Prefill of 10 in the first round; the second request waits until it ends."""
     model = BatchTime([Line(40, 1), Line(10, 3)], kv_ns=2, prompt_ns=5)
-    requests = [
-        Request(0, 10, 2, arrival_seconds=100e-9),
-        Request(0, 1, 1, arrival_seconds=150e-9),
-    ]
+    requests = [Request(0, 10, 2, arrival_seconds=100e-9), Request(0, 1, 1, arrival_seconds=150e-9)]
     found = run(Instance(100, requests), "fcfs", clock=Seconds(model))
     first = 100 + max(40 + 11, 10 + 33) + 5 * 10 + 2 * 11  # A + P = 11, P = 10, H = 11
     second = first + max(40 + 3, 10 + 9) + 5 * 1 + 2 * (12 + 2)

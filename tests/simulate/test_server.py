@@ -200,7 +200,6 @@ def test_a_preset_of_sglang_has_the_prompts_of_a_round() -> None:
 
 
 def test_presets_are_listed_with_the_policies_that_have_them(run: Run) -> None:
-    _, out, _ = run("policies", "--json")
-    rows = {row["policy"]: row["parameters"] for row in json.loads(out)["policies"]}
+    rows = {row["policy"]: row["parameters"] for row in run.json("policies")["policies"]}
     assert rows["vllm-fcfs"]["preset"].startswith("serve-h100|")
     assert "preset" not in rows["svf"]

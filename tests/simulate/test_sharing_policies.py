@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from random import Random
 
 import pytest
 from brute_force import Row, feasible
@@ -12,7 +11,6 @@ from effort import many
 from strategies import drawn_with_prefixes, optimum_of, rows_of
 
 from kvopt import Instance, Request, Scope, compare, policy, run
-from kvopt.simulate.policies.promised_memory import LookAhead
 
 Choice = Callable[[list[Row], int, dict[int, int], list[int], int], int]
 """Requests, block, starts of active ones, waiting ones, how many were started: the next one."""
@@ -104,41 +102,6 @@ def test_the_same_prefix_goes_on() -> None:
     assert {row.policy for row in compare(instance, ["lpm", "svf-private"]).runs} == {
         "lpm", "svf-private"
     }  # fmt: skip
-
-
-@pytest.mark.parametrize("seed", range(20))
-def test_waits_are_least(seed: int) -> None:
-    """A request fits after the wait it is told of or later, and never before."""
-    rng = Random(seed)
-    weights, capacity = [3, 2, 4], 30
-    paths = [(), (0,), (0, 1), (2,)]
-    table, active, now = (
-        LookAhead(capacity, weights),
-        list[tuple[int, int, int, tuple[int, ...]]](),
-        0,
-    )
-
-    def fits(prompt: int, output: int, path: tuple[int, ...], start: int) -> bool:
-        for time in range(start + 1, start + output + 1):
-            at = [row for row in active if row[2] < time <= row[2] + row[1]]
-            held = sum(p + time - k for p, _, k, _ in [*at, (prompt, output, start, path)])
-            nodes = {v for row in [*at, (0, 0, 0, path)] for v in row[3]}
-            if held + sum(weights[v] for v in nodes) > capacity:
-                return False
-        return True
-
-    for _ in range(60):
-        for row in [row for row in active if row[2] + row[1] <= now]:
-            active.remove(row)
-            assert not table.remove(*row[:3], now, row[3])
-        prompt, output, path = rng.randint(0, 5), rng.randint(1, 9), rng.choice(paths)
-        wait = table.wait(prompt, output, now, path)
-        assert (wait == 0) == fits(prompt, output, path, now)
-        assert not any(fits(prompt, output, path, now + early) for early in range(wait))
-        if not wait:
-            table.add(prompt, output, now, path)
-            active.append((prompt, output, now, path))
-        now += rng.randint(0, 2)
 
 
 def test_workers_of_a_fleet_share_nothing() -> None:

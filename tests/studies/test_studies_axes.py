@@ -30,10 +30,7 @@ HEAD = 'name = "x"\npolicies = ["mc-sf", "fcfs"]\n[[instances]]\n'
 SAMPLE = Path(__file__).parents[2] / "samples" / "chat.csv"
 TRACE = f'trace = "{SAMPLE}"\nparameters = {{ format = "azure" }}\n'
 FEW = Instance(
-    9,
-    [Request(0, 1, 2, "a"), Request(4, 3, 5, "b"), Request(7, 1, 1, "c")],
-    "few",
-    "by hand",
+    9, [Request(0, 1, 2, "a"), Request(4, 3, 5, "b"), Request(7, 1, 1, "c")], "few", "by hand"
 )
 
 
@@ -158,10 +155,7 @@ class TestDescriptions:
         [
             ('file = "few.json"\nmemory = [9, 7]\n', "few.json: request 'b': output: needs 8 "),
             ('file = "few.json"\nrate = 0\n', "instances[0].rate: must be a number > 0"),
-            (
-                'file = "few.json"\nrate = ["2"]\n',
-                "rate[0]: must be a number, got a text",
-            ),
+            ('file = "few.json"\nrate = ["2"]\n', "rate[0]: must be a number, got a text"),
             ('file = "few.json"\nrate = []\n', "instances[0].rate: must be a list of length >= 1"),
             ('file = "few.json"\nmax_total = [5]\n', "max_total: must be an integer, got a list"),
             ('file = "few.json"\nn = 2\n', "few.json: n: a file has its own requests"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import math
 import random
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -17,10 +18,13 @@ from strategies import instance_of, plain, random_feasible_starts
 from kvopt.certificates.certificate_files import certificate_text
 from kvopt.incumbent.certificate import Certificate
 from kvopt.incumbent.proofs import Proof
+from kvopt.problem.clocks import ROUNDS, Clock
 from kvopt.problem.instance import Instance
 from kvopt.problem.instance_files import instance_to_json
+from kvopt.problem.scopes import Scope
 from kvopt.verify import Verdict, verify, verify_text
 from kvopt.verify.certified_problem import Problem, Request, hash_of
+from kvopt.verify.certified_problem import problem_of as read_problem
 from kvopt.verify.check_proofs import value_of_proof
 from kvopt.verify.check_slo import Due, most_in_time
 from kvopt.verify.step_budget import Work
@@ -43,10 +47,21 @@ def prices_proof(denominator: int, first: int, numerators: Sequence[int]) -> dic
     return {"kind": "prices", "denominator": denominator, "resources": [tokens]}
 
 
+def split(*parts: Any) -> dict[str, Any]:
+    """Return a proof by parts, each with the arrival from which on it counts."""
+    return {"kind": "split", "parts": [{"from": begin, "proof": proof} for begin, proof in parts]}
+
+
 def problem_of(instance: Instance, **more: Any) -> Problem:
     """Return an instance as the verifier has it, in rounds if nothing else is said."""
     requests = [Request(request.arrival, request.prompt, request.output) for request in instance]
     return Problem(instance.memory, requests, instance.workers, instance.block_size, **more)
+
+
+def problem_from(instance: Instance, clock: Clock = ROUNDS, scope: str = "runs") -> Problem:
+    """Return a problem as the verifier reads it from a certificate that claims nothing."""
+    nothing = Certificate(instance, None, None, scope=Scope(scope), clock=clock)
+    return read_problem(json.loads(certificate_text(nothing))).within(scope)
 
 
 def in_file(proof: Proof) -> dict[str, Any]:
@@ -59,6 +74,21 @@ def proved(instance: Instance, proof: Proof | dict[str, Any], **more: Any) -> in
     """Return what the verifier makes of a proof."""
     read = proof if isinstance(proof, dict) else in_file(proof)
     return value_of_proof(problem_of(instance, **more), read, Work())[0]
+
+
+SHAPES = ("falling", "rough", "spiky", "waves")
+
+
+def long_prices(shape: str, source: random.Random, count: int) -> list[int]:
+    """Return prices of many rounds, in millionths, so that blocks of every size are skipped."""
+    times = range(count)
+    if shape == "falling":
+        return [10**6 * (count - t) ** 2 // count**2 // 10 for t in times]
+    if shape == "rough":
+        return [10**6 * (count - t) // (10 * count) + source.randint(0, 3000) for t in times]
+    if shape == "spiky":
+        return [source.choice((0, 0, 0, source.randint(0, 10**6))) for _ in times]
+    return [int(30000 * (1 + math.sin(t / 20)) + source.randint(0, 50)) for t in times]
 
 
 def random_proof(source: random.Random, most: int = 12) -> dict[str, Any]:
@@ -211,6 +241,29 @@ def changed(content: Any, place: Place, change: Callable[[Any], Any]) -> Any:
     is_there = key in inner if isinstance(inner, dict) else True
     inner[key] = change(inner[key] if is_there else None)
     return found
+
+
+def assert_unreadable(verdict: Verdict) -> None:
+    """A file is refused in one line that can be printed, before anything is checked."""
+    assert verdict.exit_status == 2, verdict.lines
+    assert len(verdict.lines) == 1
+    assert verdict.lines[0].isprintable()
+
+
+def value_at(content: Any, place: Place) -> Any:
+    """Return what a JSON value has at a place."""
+    for step in place:
+        content = content[step]
+    return content
+
+
+def places_in(value: Any, place: Place = ()) -> Iterator[Place]:
+    """Yield the place of every value inside a JSON value, of lists the first and last."""
+    keys = [*value] if isinstance(value, dict) else sorted({0, len(value) - 1}) if value else []
+    for key in keys:
+        yield (*place, key)
+        if isinstance(value[key], (dict, list)):
+            yield from places_in(value[key], (*place, key))
 
 
 def numbers_in(value: Any, place: Place = ()) -> Iterator[Place]:

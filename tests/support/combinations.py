@@ -40,6 +40,7 @@ from kvopt.problem.problem import Problem
 from kvopt.problem.scopes import Scope
 from kvopt.problem.slo import Slo
 from kvopt.search.engines import methods_for
+from kvopt.verify import verify_text
 
 NAMES = tuple(axis.name for axis in AXES)
 MOST_AXES = 3
@@ -142,6 +143,11 @@ def _model(source: random.Random) -> Content:
 def _solved(problem: Problem) -> Answer:
     found = solve(problem, time_limit=LIMIT, threads=1)
     assert not found.faults, found.faults
+    certificate = found.certificate()
+    assert (certificate.objective, certificate.scope) == (found.objective, found.scope)
+    assert certificate.lower_bound == (found.checked and found.checked.value)
+    lines = verify_text(certificate_text(certificate)).lines
+    assert lines[-1] == "VALID", lines
     return Answer(found.lower_bound, found.objective, found.in_time)
 
 

@@ -47,10 +47,7 @@ def program_of_pyomo(model: pyo.ConcreteModel) -> Program:
 
 def _label(constraint: Any) -> Row:
     index = constraint.index()
-    return (
-        constraint.parent_component().name,
-        *(index if isinstance(index, tuple) else (index,)),
-    )
+    return (constraint.parent_component().name, *(index if isinstance(index, tuple) else (index,)))
 
 
 def program_of_arrays(model: ArrayModel) -> Program:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from math import inf
 from typing import Any
 
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 from literal.common import Job
 
 from kvopt.problem.batch_time import BatchTime, Line
+from kvopt.problem.clocks import arrivals_ns
 from kvopt.problem.instance import Instance
 from kvopt.problem.requests import Prediction, Request
 
@@ -41,7 +43,10 @@ def jobs_of(instance: Instance) -> list[Job]:
 
 
 def optimum_of(instance: Instance, **rules: Any) -> int:
-    """Return the least weighted latency in rounds of an instance, with all that it asks for."""
+    """Return the least weighted latency of an instance by brute force, with all that it asks for.
+
+    In rounds, or in seconds on a ``server``.
+    """
     asked: dict[str, Any] = {
         "weights": [request.weight for request in instance],
         "workers": instance.workers,
@@ -49,7 +54,10 @@ def optimum_of(instance: Instance, **rules: Any) -> int:
         "unit": instance.block_tokens or 1,
         "most_active": instance.max_active or inf,
     }
-    return optimum(instance.memory, rows_of(instance), **(asked | rules))
+    rows = rows_of(instance)
+    if rules.get("server"):
+        rows = [(a, *row[1:]) for a, row in zip(arrivals_ns(instance), rows, strict=True)]
+    return optimum(instance.memory, rows, **(asked | rules))
 
 
 def batch_time(server: Server) -> BatchTime:
@@ -68,8 +76,7 @@ def shapes(memory: int, most_output: int) -> st.SearchStrategy[tuple[int, int]]:
     outputs = st.integers(1, min(memory, most_output))
     return outputs.flatmap(
         lambda output: st.tuples(
-            st.sampled_from([0, memory - output]) | st.integers(0, memory - output),
-            st.just(output),
+            st.sampled_from([0, memory - output]) | st.integers(0, memory - output), st.just(output)
         )
     )
 
@@ -223,3 +230,27 @@ def drawn_in_blocks(source: random.Random) -> Instance:
         output = source.randint(1, min(4, peak))
         requests.append(Request(source.choice((0, 0, 1, 3)), peak - output, output))
     return Instance(block * blocks + source.randint(0, block - 1), requests, block_size=block)
+
+
+SERVERS = (
+    Server([(10, 0)], 0, 0),
+    Server([(0, 3)], 0, 0),
+    Server([(7, 1)], 2, 1),
+    Server([(10, 0), (4, 3)], 0, 0),
+    Server([(20, 1), (12, 2), (0, 5)], 0, 1),
+    Server([(3, 3), (5, 0)], 1, 0),
+)
+
+
+def drawn_in_seconds(seed: int, most: int = 3) -> tuple[Instance, Server]:
+    """Return few requests, with prefixes, weights, limits or workers now and then, and a server."""
+    rng = random.Random(seed)
+    server, late = rng.choice(SERVERS), rng.choice((0, 3, 11, 20))
+    instance = drawn_with_prefixes(seed, most, is_common=seed % 4 == 0)
+    if seed % 3 == 0:
+        instance = replace(instance.without_prefixes(), workers=rng.choice((1, 2, 3)))
+    rows = [
+        replace(r, arrival_seconds=r.arrival * late / 10**9, weight=rng.choice((1, 1, 1, 2, 3)))
+        for r in instance
+    ]
+    return replace(instance, requests=rows, max_active=rng.choice((None, None, None, 1, 2))), server

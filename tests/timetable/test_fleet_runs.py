@@ -21,7 +21,6 @@ from kvopt import (
     Line,
     Outcome,
     Policy,
-    PolicyFault,
     PolicyRun,
     Request,
     View,
@@ -226,24 +225,6 @@ def test_one_line_needs_policies_that_forget() -> None:
     assert run(fleet, _Forgetful(), router="round-robin").objective == 6
     with pytest.raises(InvalidInput, match="withdrawn"):
         run(fleet, _Forgetful())
-
-
-@pytest.mark.parametrize("chosen", [2, -1, None, 1.0, True])
-def test_a_router_has_to_name_a_worker(chosen: object) -> None:
-    @dataclass
-    class Lost(ArrivalRouter):
-        """Names what is not there."""
-
-        name: ClassVar[str] = "lost"
-
-        def choose(self, loads: Sequence[Load], prompt: int, output: int) -> int:
-            return chosen  # type: ignore[return-value]
-
-    fleet = Instance(9, [Request(0, 1, 3)] * 2, workers=2)
-    with pytest.raises(
-        PolicyFault, match=r"chose .*, workers are 0|choose returned .*, and must return int"
-    ):
-        run(fleet, "fcfs", router=Lost())
 
 
 def test_routers_of_ones_own(monkeypatch: pytest.MonkeyPatch) -> None:

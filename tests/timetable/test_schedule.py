@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import chain
 from typing import Any
 
 import brute_force
 import pytest
 from effort import many
-from hypothesis import given
-from hypothesis import strategies as st
 from strategies import (
     drawn_in_blocks,
+    drawn_with_prefixes,
     instance_of,
-    plain,
     random_feasible_starts,
     random_instances,
     random_starts,
+    rows_of,
 )
 
 from kvopt import Instance, Request, Schedule, run
@@ -32,19 +33,25 @@ def assert_check_agrees(instance: Instance, drawn: Sequence[Any]) -> bool:
 
     Return whether they are feasible.
     """
-    (memory, triples), block = plain(instance), instance.block_size
+    rows, block, unit = rows_of(instance), instance.block_size, instance.block_tokens or 1
     is_run = all(isinstance(own, int) for own in drawn)
     schedule = Schedule(instance, drawn) if is_run else Schedule.at_times(instance, drawn)
     check = schedule.check()
     first = min((own if is_run else own[0] for own in drawn), default=0)
-    times = range(first, brute_force.makespan(triples, drawn) + 2)
-    held = {time: brute_force.load(triples, drawn, time) for time in times}
-    peak, fits = max(held.values()), brute_force.feasible(memory, triples, drawn, block=block)
+    times = range(first, brute_force.makespan(rows, drawn) + 2)
+    held = {time: brute_force.load(rows, drawn, time, unit=unit) for time in times}
+    peak = max(held.values())
+    fits = brute_force.feasible(instance.memory, rows, drawn, block=block, unit=unit)
+    active = Counter(chain.from_iterable(brute_force.active_times(rows, drawn)))
+    fits = fits and max(active.values(), default=0) <= (instance.max_active or len(rows))
+    ends = brute_force.active_times(rows, drawn)
+    pairs = zip(instance, ends, strict=True)
+    latency = sum(request.weight * (own[-1] - request.arrival) for request, own in pairs)
     assert check.feasible == fits == (not check.violations)
-    assert check.objective == schedule.objective == brute_force.tel(triples, drawn)
+    assert check.objective == schedule.objective == latency
     assert check.peak_memory == peak
     assert check.peak_time == (min(t for t in held if held[t] == peak) if peak else 0)
-    assert check.makespan == schedule.makespan == brute_force.makespan(triples, drawn)
+    assert check.makespan == schedule.makespan == brute_force.makespan(rows, drawn)
     assert list(schedule.loads(held)) == sorted(held.items())
     return check.feasible
 
@@ -110,12 +117,22 @@ def test_empty_schedule() -> None:
 PAUSED = instance_of(10, [(0, 0, 10), (6, 5, 1)])
 
 
-def random_times(
-    triples: tuple[tuple[int, int, int], ...], source: random.Random
-) -> list[list[int]]:
+def random_times(instance: Instance, source: random.Random) -> list[list[int]]:
     """Return active times at random, some of them too early."""
-    most = sum(o for _, _, o in triples) + source.randint(0, 3)
-    return [sorted(source.sample(range(a, a + most + 2), o)) for a, _, o in triples]
+    most = instance.total_output + source.randint(0, 3)
+    return [
+        sorted(source.sample(range(r.arrival, r.arrival + most + 2), r.output)) for r in instance
+    ]
+
+
+def weighted(instance: Instance, source: random.Random) -> list[Request]:
+    return [replace(request, weight=source.randint(1, 4)) for request in instance]
+
+
+def fits(instance: Instance) -> bool:
+    """Whether each request fits in whole blocks of the size of its prefix's."""
+    size = instance.block_tokens or 1
+    return all(-(-request.peak // size) <= instance.memory // size for request in instance)
 
 
 def test_too_much_memory_is_named() -> None:
@@ -129,16 +146,20 @@ def test_too_early_is_named() -> None:
 
 
 def test_checks_agree_with_the_definition() -> None:
-    """With pauses, in tokens and in blocks."""
+    """Of runs and with pauses: tokens, blocks, prefixes, and a limit of weighted requests."""
     source = random.Random(2)
-    in_tokens = [*random_instances(150, seed=3)]
+    in_tokens = [*random_instances(many(150), seed=3, least_requests=1)]
+    sharing = [drawn_with_prefixes(seed) for seed in range(many(300))]
+    whole = (replace(each, block_size=each.block_tokens or 1) for each in sharing if fits(each))
+    limited = [
+        replace(each, requests=weighted(each, source), max_active=source.randint(1, 3))
+        for each in (*in_tokens, *sharing)
+    ]
     in_blocks = [drawn_in_blocks(source) for _ in range(many(300))]
-    for drawn in (in_tokens, in_blocks):
-        outcomes = {
-            assert_check_agrees(instance, random_times(plain(instance)[1], source))
-            for instance in drawn
-        }
-        assert outcomes == {True, False}
+    for drawn in (in_tokens, in_blocks, sharing, [*whole], limited):
+        for times in (random_times, random_starts):
+            outcomes = {assert_check_agrees(each, times(each, source)) for each in drawn}
+            assert outcomes == {True, False}
 
 
 def test_without_pauses_it_is_the_schedule() -> None:
@@ -191,38 +212,13 @@ def test_refused(segments: list[object], says: str) -> None:
 # ---- tokens held by many pieces of work at once, against one piece after the other
 
 
-Piece = tuple[int, int, int]
-
-PIECES = st.lists(st.tuples(st.integers(-5, 30), st.integers(1, 9), st.integers(0, 9)), min_size=1)
-
-
-def held(pieces: list[Piece], time: int) -> int:
-    return sum(p + time - k for k, end, p in pieces if k < time <= end)
-
-
-@given(PIECES)
-def test_it_is_the_sum_over_all_pieces(drawn: list[Piece]) -> None:
-    pieces = [(k, k + length, p) for k, length, p in drawn]
-    columns = [list(column) for column in zip(*pieces, strict=True)]
-    found = swept(*columns)
-    assert found.times == sorted({time for k, end, _ in pieces for time in (k, end)})
-    assert found.held == [held(pieces, time) for time in found.times]
-    assert found.active == [sum(k < time <= end for k, end, _ in pieces) for time in found.times]
-
-
-def test_nothing_holds_nothing() -> None:
-    assert swept([], [], []).held == []
-
-
 def test_what_does_not_fit_into_64_bits_is_left_to_integers_without_limit() -> None:
     assert swept([0, 0], [2**40, 2**61], [1, 2**52]).held == [0, 2**41 + 1 + 2**52, 2**61 + 2**52]
     assert swept([-(2**61), 0], [2, 2], [1, 1]).held == [0, 2**61 + 1, 2**61 + 6]
     assert swept([0], [2**70], [2**65]).held == [0, 2**70 + 2**65]
 
 
-def test_checks_in_arrays_and_without_limit_agree(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_checks_in_arrays_and_without_limit_agree(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = random.Random(1)
     for _ in range(40):
         requests = [Request(0, rng.randint(0, 5), rng.randint(1, 5)) for _ in range(30)]

@@ -39,10 +39,7 @@ def first_hour(walk: Walk) -> Path:
         "how much fits", "hardware capacity --model llama-3-8b --gpu l4-24gb --gpus 1"
     )
     memory = fits["memory"]
-    walk.kvopt(
-        "read the log",
-        f"import log.csv --format csv --memory {memory} -o log.json",
-    )
+    walk.kvopt("read the log", f"import log.csv --format csv --memory {memory} -o log.json")
     ran = walk.asked(
         "what users wait",
         "run log.json --seconds --batch-time llama-3-8b@h100 --policy vllm-fcfs --policy svf",

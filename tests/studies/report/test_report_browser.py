@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterator
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from urllib.parse import unquote, urlparse
 
 import pytest
-from browsing import CHROMIUM, DRIVER, MISSING, Browser, chromium
+from browsing import CHROMIUM, DRIVER, MISSING, Browser
 from traced import traced
 
-from kvopt.studies.records import FILE, Record, read_records
+from kvopt.studies.record_lines import FILE, Record, read_records
 from kvopt.studies.report import write_report
 
 pytestmark = [
@@ -23,12 +22,6 @@ pytestmark = [
 ]
 
 PHONE = 360
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    with chromium(tmp_path_factory.mktemp("profile")) as started:
-        yield started
 
 
 @pytest.fixture(scope="module")

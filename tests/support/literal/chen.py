@@ -10,16 +10,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from itertools import combinations
 
-from literal.common import (
-    Job,
-    Run,
-    Worker,
-    beliefs_or_truth,
-    by,
-    fits,
-    list_schedule,
-    prefix,
-)
+from literal.common import Job, Run, Worker, beliefs_or_truth, by, fits, list_schedule, prefix
 
 
 def rank_or_position(jobs: Sequence[Job], rank: Sequence[int] | None) -> list[int]:

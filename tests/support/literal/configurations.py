@@ -53,12 +53,6 @@ def state_of(request: Triple, start: int, time: int) -> State | None:
     return (prompt + generated, output - generated) if 1 <= generated <= output else None
 
 
-def configuration_at(requests: Sequence[Triple], starts: Sequence[int], time: int) -> Configuration:
-    """Return the states of all that a schedule has active at ``time``."""
-    found = [state_of(r, k, time) for r, k in zip(requests, starts, strict=True)]
-    return tuple(sorted(state for state in found if state is not None))
-
-
 def configurations(
     memory: int, states: Iterable[State] | None = None, copies: Copies | None = None
 ) -> Iterator[Configuration]:
