@@ -94,8 +94,8 @@ def request() -> Picture:
     picture.text(plane.x(start) + 14, plane.y(1.3), "prompt: s = 3 tokens", "on")
     picture.text(plane.x(start + 3), plane.y(4), "output: o = 6, one a round", "on", "middle")
     picture.arrow((plane.x(arrival), plane.y(0.8)), (plane.x(start), plane.y(0.8)))
-    picture.text(plane.x(arrival), plane.y(1.2), "waits from the arrival", "quiet small")
-    picture.text(plane.x(arrival), plane.y(2.1), "a = 1 to the start k = 4", "quiet small")
+    picture.text(plane.x(arrival), plane.y(2.1), "waits from the arrival", "quiet small")
+    picture.text(plane.x(arrival), plane.y(1.2), "a = 1 to the start k = 4", "quiet small")
     picture.arrow((plane.x(arrival), plane.y(9.8)), (plane.x(last), plane.y(9.8)))
     picture.text(plane.x(arrival), plane.y(10.2), "latency: c - a = 9", "ink small")
     picture.text(plane.x(last) + 8, plane.y(8.4), "peak:", "ink small")
@@ -179,7 +179,7 @@ def fluid() -> Picture:
     done = fluid_completions([(r.arrival, r.volume) for r in EC1], EC1.memory)
     rounded = ", ".join(map(str, done))
     plane = Plane(picture, 490, 270, 50, 22)
-    claim = f"no schedule is faster: total latency is at least {volume_bound(EC1)}"
+    claim = f"and not before 1, 2, 3, 4: total latency is at least {volume_bound(EC1)}"
     picture.heading(490, f"Poured, the smallest first: by {rounded}", claim)
     at = Fraction(0)
     for i, request in enumerate(EC1):
@@ -240,7 +240,7 @@ def rounds() -> Picture:
     model = PRESETS["llama-2-70b-2xa100"]
     requests = [Request(0, 400, 10), Request(2, 1600, 6), Request(5, 900, 4)]
     starts = (0, 3, 6)
-    told = "a block is a round; its width is what it lasts by the model, its height what is held"
+    told = "a column is a round: its width is its length by the model, its height the tokens held"
     picture.heading(30, "Ten rounds on two A100 with Llama-2-70B", told)
     plane = Plane(picture, 50, 270, 640, 0.055)
     plane.axes(1.3, 3400, ())
@@ -272,7 +272,11 @@ def machine() -> Picture:
     picture = Picture(920, 290, "Rounds of three requests, and the machine as a fluid")
     model, memory = BatchTime([Line(60, 10)]), 6
     trio = [("C", Request(0, 4, 1)), ("A", Request(0, 2, 2)), ("B", Request(0, 2, 2))]
-    picture.heading(40, "The best schedule: 110 + 270 + 430 = 810", "grey: fixed time given away")
+    picture.heading(
+        40,
+        "The best schedule: 110 + 270 + 430 = 810",
+        "height: the share of the machine; grey: given away",
+    )
     plane = Plane(picture, 40, 230, 0.85, 140)
     now, taken = 0.0, []
     for hue, (name, one) in zip(HUES, trio, strict=False):
@@ -340,14 +344,14 @@ def interval() -> Picture:
         return zero + (latency - 130) * 14
 
     y = 110
-    picture.text(30, 34, "What a certificate says", "ink bold")
+    picture.text(30, 34, "A certificate encloses the optimum", "ink bold")
     picture.path([(zero, y), (x(187), y)], "quiet-edge")
     picture.box(x(lower), y - 12, x(upper) - x(lower), 24, "blue")
     picture.text((x(lower) + x(upper)) / 2, y + 5, "optimum", "on", "middle")
     for at, name, words, anchor in (
         (lower, "bound", "no schedule is below", "end"),
         (upper, "best schedule", "checked start by start", "start"),
-        (value, "fcfs", "what a scheduler reached", "middle"),
+        (value, "fcfs", "reached by a scheduler", "middle"),
     ):
         picture.path([(x(at), y - 20), (x(at), y + 20)], "limit-edge", rest=THICK)
         picture.text(x(at), y - 30, f"{name}: {at}", "ink bold", anchor)
@@ -360,21 +364,48 @@ def interval() -> Picture:
     return picture
 
 
+CORNERS = (
+    (
+        "Papers' corner",
+        ("rounds, one machine", "requests run to their end (runs)", "total latency, weights"),
+        "answers: optima, programs, proofs, studies",
+    ),
+    (
+        "Server's corner",
+        ("seconds, several machines", "prefixes, prompts in pieces", "preemption, blocks, a cap",
+         "limits on first token and pace"),
+        "answers: bounds, schedulers, machines",
+    ),
+)  # fmt: skip
+"""The two combinations of axes that must work completely, and the questions that they answer."""
+
+
 def rooms() -> Picture:
-    """Draw the storeys of the code, as `pyproject.toml` has them."""
+    """Draw the storeys of the code, as `pyproject.toml` has them, and the two corners."""
     project = Path(__file__).parents[1] / "pyproject.toml"
     contract = tomllib.loads(project.read_text())["tool"]["importlinter"]["contracts"][0]
     layers = [layer.split(" : ") for layer in contract["layers"]]
-    picture = Picture(760, 44 + 30 * len(layers) + 16, "Rooms of the code; imports point down")
+    picture = Picture(900, 44 + 30 * len(layers) + 16, "Rooms of the code, and the two corners")
     picture.text(30, 32, "Rooms of the code: imports point down", "ink bold")
     for row, names in enumerate(layers):
         y, hue = 46 + 30 * row, HUES[row * len(HUES) // len(layers)]
-        width = 640 / len(names)
+        width = 460 / len(names)
         for column, name in enumerate(names):
             picture.box(30 + width * column, y, width - 6, 25, hue)
             middle = 27 + width * (column + 0.5)
             picture.text(middle, y + 17, name, "on", "middle")
-    picture.arrow((700, 46), (700, 44 + 30 * len(layers)))
+    picture.arrow((510, 46), (510, 44 + 30 * len(layers)))
+    picture.text(560, 32, "Problems: two corners, nine axes", "ink bold")
+    for (name, axes, answers), y in zip(CORNERS, (46, 316), strict=True):
+        picture.box(560, y, 310, 175, "stone")
+        picture.text(575, y + 26, name, "on bold")
+        for line, words in enumerate(axes):
+            picture.text(575, y + 52 + 20 * line, words, "on")
+        picture.text(575, y + 158, answers, "on small")
+    picture.arrow((715, 228), (715, 308))
+    picture.text(725, 255, "each axis allows more,", "quiet small")
+    picture.text(725, 272, "forbids some or counts", "quiet small")
+    picture.text(725, 289, "otherwise", "quiet small")
     return picture
 
 

@@ -51,7 +51,7 @@ def test_schemas_are_those_of_the_code(schemas: Any) -> None:
 def test_schemas_know_the_fields_of_instances(schemas: Any) -> None:
     """Each field of the second schema of instances is one that the first refuses."""
     module = importlib.import_module("kvopt.problem.instance_files")
-    names = (*module._TOP_NEWER, *module._TOP_RESTRICTIONS, *module._REQUEST_NEWER)
+    names = (*module._TOP_NEWER, *module._REQUEST_NEWER)
     assert {name.rstrip("?") for name in schemas.NEWER} == {*names}
 
 

@@ -291,11 +291,10 @@ class Policy(Extensible, ABC):
         return None
 
 
-def fraction_below_one(value: Fraction, field: str) -> Fraction:
-    """Return a share in [0, 1), else raise."""
+def fraction_below_one(value: Fraction, field: str) -> None:
+    """Raise an error if a share is not in [0, 1)."""
     if not 0 <= value < 1:
         raise InvalidInput(f"must be at least 0 and below 1, got {value}", field=field)
-    return value
 
 
 def shuffled_ranks(count: int, seed: int) -> list[int]:
