@@ -131,7 +131,7 @@ def test_an_interrupt_keeps_what_is_there(
         signal.raise_signal(signal.SIGINT)
         return simulate(*arguments, **{**options, "should_stop": lambda: False})
 
-    monkeypatch.setattr("kvopt.fleets.headroom.run", interrupted)
+    monkeypatch.setattr("kvopt.fleets.analysis.run", interrupted)
     code, printed, _ = run("headroom", log, *QUICK)
     assert code == 130
     assert printed.startswith("Not decided: a side is unknown.")
@@ -146,7 +146,7 @@ def test_an_interrupt_keeps_what_is_there(
 def test_a_wide_interval_is_said_first_and_drawn_as_unknown(
     run: Run, log: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("kvopt.fleets.headroom.far_apart", lambda _: "the bound is far away")
+    monkeypatch.setattr("kvopt.fleets.gains.far_apart", lambda _: "the bound is far away")
     out = tmp_path / "out"
     code, printed, _ = run("headroom", log, *QUICK, "--scheduler", "fcfs", "--out", out)
     assert code == 0
