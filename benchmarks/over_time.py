@@ -23,7 +23,7 @@ import traces
 
 from kvopt import Instance, Request, Seconds, batch_time
 from kvopt.fleets import FleetOverTime, fleet_over_time
-from kvopt.fleets.planners import service_rate
+from kvopt.fleets.targets import service_rate
 from kvopt.kernels.pipes import writing_output
 from kvopt.problem.batch_time import NANOSECONDS
 from kvopt.problem.slo import Slo

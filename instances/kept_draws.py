@@ -26,7 +26,7 @@ from kvopt.files.reading import parse_json, read_text
 from kvopt.problem.instance import Instance
 from kvopt.problem.instance_files import instance_from_json
 from kvopt.studies import Record
-from kvopt.studies.records import lines_of
+from kvopt.studies.record_lines import lines_of
 from kvopt.timetable.schedule_files import read_schedule
 from kvopt.verify.step_budget import MOST_STATED
 from kvopt.version import __version__

@@ -49,9 +49,9 @@ from kvopt.errors import InvalidInput, KvoptError
 from kvopt.files.atomic import write_atomically
 from kvopt.kernels.pipes import writing_output
 from kvopt.studies import Record, Study, StudyProgress, builtin_study, run_study
-from kvopt.studies.description import Limits, resolved_text
-from kvopt.studies.intervals import by_policy
-from kvopt.studies.records import FILE
+from kvopt.studies.description import TaskLimits, resolved_text
+from kvopt.studies.ratio_intervals import by_policy
+from kvopt.studies.record_lines import FILE
 from kvopt.studies.sources import Entry
 from kvopt.studies.tasks import tasks_of
 
@@ -148,7 +148,7 @@ def after(study: Study, left_out: int) -> Study:
 def with_limits(study: Study, seconds: float | None, threads: int | None) -> Study:
     """Return a study with other limits of each draw; None leaves its own."""
 
-    def changed(limits: Limits) -> Limits:
+    def changed(limits: TaskLimits) -> TaskLimits:
         longest = limits.time_limit if seconds is None else seconds
         return replace(limits, time_limit=longest, threads=threads or limits.threads)
 

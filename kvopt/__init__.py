@@ -44,7 +44,8 @@ _HOMES = {
     "search.models": "BuiltModel build_model schedule_from",
     "search.solving": "SolveOptions solve",
     "search.exact.tiny_optimum": "tiny_optimum",
-    "fleets.headroom": "Headroom headroom",
+    "fleets.analysis": "headroom",
+    "fleets.gains": "Headroom",
     "errors": "FalseClaim InvalidInput KvoptError MissingPackage MissingSolver PolicyFault "
     "SolverFault Stopped TooLarge UnsupportedDependency",
     "problem.families": "generate list_families",

@@ -17,7 +17,8 @@ from kvopt.errors import (
     TooLarge,
     UnsupportedDependency,
 )
-from kvopt.fleets.headroom import Headroom, headroom
+from kvopt.fleets.analysis import headroom
+from kvopt.fleets.gains import Headroom
 from kvopt.formulations.export import export
 from kvopt.incumbent.limits import LimitOptions, Limits, gap_below
 from kvopt.incumbent.params import SolveParams

@@ -59,6 +59,12 @@ class InvalidInput(KvoptError, ValueError):
         )
 
 
+def refuse(field: str, reason: str, condition: bool) -> None:
+    """Raise the error that names a field or an option, on a condition."""
+    if condition:
+        raise InvalidInput(reason, field=field)
+
+
 @contextmanager
 def placed(*, request: str | None = None, file: str | None = None) -> Iterator[None]:
     """Add a place to the errors that the block raises."""

@@ -27,7 +27,7 @@ from tasks_here import WAIT, WORKERS, wait, workers
 from kvopt import generate, write_instance
 from kvopt.cli import main
 from kvopt.kernels import budget, compiler
-from kvopt.studies import description, running
+from kvopt.studies import description, execution
 
 if TYPE_CHECKING:
     from browsing import Browser
@@ -71,16 +71,16 @@ def no_solver_meanwhile(monkeypatch: pytest.MonkeyPatch) -> None:
 def tasks_here() -> Iterator[None]:
     """Do tasks of studies in this process: another one takes seconds to load what they need."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(running, "workers", workers)
-        patch.setattr(running, "wait", wait)
+        patch.setattr(execution, "workers", workers)
+        patch.setattr(execution, "wait", wait)
         yield
 
 
 @pytest.fixture
 def own_processes(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let studies begin processes, as they do for users."""
-    monkeypatch.setattr(running, "workers", WORKERS)
-    monkeypatch.setattr(running, "wait", WAIT)
+    monkeypatch.setattr(execution, "workers", WORKERS)
+    monkeypatch.setattr(execution, "wait", WAIT)
 
 
 @pytest.fixture
@@ -158,7 +158,7 @@ def large(tmp_path: Path) -> Path:
 @pytest.fixture
 def studies_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Read each built-in study once for all tests: it draws instances to see if they exist."""
-    for module in (description, running):
+    for module in (description, execution):
         monkeypatch.setattr(module, "builtin_study", _builtin_study)
 
 

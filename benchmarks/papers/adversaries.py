@@ -45,10 +45,10 @@ def _square_root(runs: Iterable[Record]) -> Iterator[Verdict]:
 
     The slope begins at the smallest size at which every policy is above the optimum.
     """
-    judged = grouped((r for r in runs if ratio_of(r).least), lambda run: run.instance.requests)
-    best = [(n, min(judged[n], key=lambda run: ratio_of(run).least or 0)) for n in sorted(judged)]
+    judged = grouped((r for r in runs if ratio_of(r).lower), lambda run: run.instance.requests)
+    best = [(n, min(judged[n], key=lambda run: ratio_of(run).lower or 0)) for n in sorted(judged)]
     ratios = [(n, ratio_of(run)) for n, run in best]
-    hurt = [(n, ratio.least) for n, ratio in ratios if ratio.least and ratio.least > 1]
+    hurt = [(n, ratio.lower) for n, ratio in ratios if ratio.lower and ratio.lower > 1]
     if len(hurt) < 2:
         return
     (first, low), (last, high) = hurt[0], hurt[-1]
@@ -65,10 +65,12 @@ def _square_root(runs: Iterable[Record]) -> Iterator[Verdict]:
 def _against_one_rule(runs: Sequence[Record], family: str, printed: _Ratio) -> Verdict:
     ratios = [(run.instance.memory, ratio_of(run)) for run in runs]
     grows = all(
-        before.most is not None and after.least is not None and before.most < after.least
+        before.upper is not None and after.lower is not None and before.upper < after.lower
         for (_, before), (_, after) in pairwise(ratios)
     )
-    below = [f"{m:,}" for m, ratio in ratios if ratio.most is not None and ratio.most < printed(m)]
+    below = [
+        f"{m:,}" for m, ratio in ratios if ratio.upper is not None and ratio.upper < printed(m)
+    ]
     said = ": it grows, certified at each step" if grows else ""
     said += f"; for certain below what is printed at M = {', '.join(below)}" if below else ""
     verdict = settled(agrees=grows, contradicts=bool(below))
@@ -78,7 +80,7 @@ def _against_one_rule(runs: Sequence[Record], family: str, printed: _Ratio) -> V
 def _no_constant(runs: Sequence[Record], family: str) -> Verdict:
     """Report the measurement: no finite set of sizes decides a theorem about every constant."""
     rows = by_policy(runs)
-    best, worst = (end(rows, key=lambda row: row.mean.least or 0) for end in (min, max))
+    best, worst = (end(rows, key=lambda row: row.mean.lower or 0) for end in (min, max))
     return verdict_on(
         family,
         f"mean ratio of the best scheduler, {best.policy}, in {best.mean}, of the worst, "

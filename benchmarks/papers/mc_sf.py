@@ -42,10 +42,10 @@ def arrivals(records: Sequence[Record], name: str) -> Iterator[Verdict]:
     if not runs:
         return
     ratios, is_enough = list(map(ratio_of, runs)), len(runs) >= _TRIALS
-    mean, ends = mean_of(ratios), [ratio.least for ratio in ratios if ratio.least is not None]
+    mean, ends = mean_of(ratios), [ratio.lower for ratio in ratios if ratio.lower is not None]
     low, high = printed_mean - _HALF_A_DIGIT, printed_mean + _HALF_A_DIGIT
     worst, draws = largest_of(ratios), len(runs)
-    above = [record for record in runs if (ratio_of(record).least or 0) > limit]
+    above = [record for record in runs if (ratio_of(record).lower or 0) > limit]
     # Claim, measured quantity, whether it agrees if the draws are enough, or contradicts, and runs.
     rows = [
         (
@@ -98,7 +98,7 @@ def _completed(records: Sequence[Record]) -> list[Record]:
 
 
 def _largest_first(runs: Sequence[Record]) -> list[Record]:
-    return sorted(runs, key=lambda record: -(ratio_of(record).least or 0))
+    return sorted(runs, key=lambda record: -(ratio_of(record).lower or 0))
 
 
 def regret(records: Sequence[Record]) -> Iterator[Verdict]:
@@ -128,10 +128,10 @@ def regret_of(record: Record) -> Interval:
 def grows_linearly(found: Sequence[tuple[int, Interval]]) -> bool:
     """Whether the certain regret grows with the horizon from each to the next."""
     return all(
-        earlier.least is not None
-        and later.least is not None
-        and earlier.least > 0
-        and later.least / earlier.least >= _LINEAR * Fraction(after, before)
+        earlier.lower is not None
+        and later.lower is not None
+        and earlier.lower > 0
+        and later.lower / earlier.lower >= _LINEAR * Fraction(after, before)
         for (before, earlier), (after, later) in pairwise(found)
     )
 

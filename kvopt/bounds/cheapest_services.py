@@ -173,17 +173,23 @@ class Payments(NamedTuple):
         The cell in which a request then completes; their number if it is after the last one.
     limits
         The price of the dearest service that it then uses.
+    tokens, prompts, nodes
+        The cells of the tokens that it holds in addition, and of its prompt and its nodes.
     """
 
     values: Numbers
     ends: Integers
     limits: Numbers
+    tokens: Integers
+    prompts: Integers
+    nodes: Integers
 
     @classmethod
     def of(cls, count: int, kind: Any) -> Payments:
-        """Return space for the answers of so many requests."""
+        """Return space for the payments of so many requests."""
         values, limits = np.zeros((2, count), dtype=kind)
-        return cls(values, np.zeros(count, dtype=np.int64), limits)
+        ends, tokens, prompts, nodes = np.zeros((4, count), dtype=np.int64)
+        return cls(values, ends, limits, tokens, prompts, nodes)
 
 
 def find_cheapest(
@@ -207,7 +213,6 @@ def find_cheapest(
     by_round, by_token, rows = prices
     arrivals, alone, rounds, shortest, _, growth, prompts, nodes, counts, profile = columns
     fixed, slopes, interference, grown, _ = shares
-    values, ends, limits = payments
     count = len(by_round)
     stack, sizes = np.empty_like(by_round), np.empty_like(by_round)
     for i in range(first, last):
@@ -218,8 +223,8 @@ def find_cheapest(
         after, place, wait = k, count, max(alone[i], count * cell - arrival)
         best = never + 0 * arrival if wait * 1.0 * rate >= never else wait * rate
         head, top, total, cost, limit = 0, 0, 0 * arrival, 0 * arrival, 0 * arrival
-        token, prompt, lowest, is_bounded = 0 * arrival, 0 * arrival, 0 * arrival, False
-        node = 0 * arrival
+        token, prompt, node, lowest = 0 * arrival, 0 * arrival, 0 * arrival, 0 * arrival
+        token_at, prompt_at, node_at, is_bounded = k, k, k, False
         while k < count:
             begin, end = max(k * cell, arrival), (k + 1) * cell
             time = rate * max(alone[i], begin - arrival)
@@ -240,30 +245,33 @@ def find_cheapest(
                     total, cost = total - sizes[head], cost - sizes[head] * stack[head]
                     head += 1
             if begin == arrival or by_token[k] < token:
-                token = by_token[k]
+                token, token_at = by_token[k], k
             if end > arrival + alone[i]:
                 # Its prompt is processed before its later rounds, and so are its nodes, which
                 # may be so at another time.
                 while after <= k and after * cell < end - later:
-                    work, beside = 0 * arrival, 0 * arrival
+                    work, of_nodes = 0 * arrival, 0 * arrival
                     for row in range(len(rows)):
                         work += rows[row, after] * prompts[row, i]
-                        beside += rows[row, after] * nodes[row, i]
+                        of_nodes += rows[row, after] * nodes[row, i]
                     if after * cell <= arrival or work < prompt:
-                        prompt = work
-                    if after * cell <= arrival or beside < node:
-                        node = beside
+                        prompt, prompt_at = work, after
+                    if after * cell <= arrival or of_nodes < node:
+                        node, node_at = of_nodes, after
                     after += 1
+                # It may complete here, if that is cheaper than in all cells before.
                 value = time + cost - (total - whole) * stack[head]
                 value += growth[i] * token + prompt + node
                 if value < best:
                     best, place, limit = value, k, stack[head]
+                    payments.tokens[i], payments.prompts[i] = token_at, prompt_at
+                    payments.nodes[i] = node_at
                 if not is_bounded and rate > 0:
                     is_bounded = True
                     # Services of all cells that are worth a wait cost this much or more.
-                    last = min(count, int((arrival + best // rate) // cell) + 1)
+                    until = min(count, int((arrival + best // rate) // cell) + 1)
                     low, token_low = by_round[k], by_token[k]
-                    for other in range(int(arrival // cell), last):
+                    for other in range(int(arrival // cell), until):
                         low = min(low, by_round[other])
                         token_low = min(token_low, by_token[other])
                     held = profile[i, 0]
@@ -272,7 +280,7 @@ def find_cheapest(
                     lowest = (low + token_low * held) // shortest[i] * whole
                     lowest += growth[i] * token_low
             k += 1
-        values[i], ends[i], limits[i] = best, place, limit
+        payments.values[i], payments.ends[i], payments.limits[i] = best, place, limit
 
 
 class Used(NamedTuple):
@@ -312,52 +320,37 @@ def add_services(
     by_round, by_token, rows = prices
     arrivals, _, whole_rounds, shortest, _, growth, prompts, nodes, _, profile = columns
     fixed, slopes, _, _, _ = shares
-    _, ends, limits = payments
     cell, period = grid.cell, grid.period
     rounds, tokens, works, by_fixed, by_slope, reads = used
     costs = np.empty(len(by_round))
     for i in range(first, last):
-        arrival, place = arrivals[i], ends[i]
+        arrival, place, limit = arrivals[i], payments.ends[i], payments.limits[i]
         if place >= len(by_round):
             continue  # it waits until nothing costs anything
-        begin = int(arrival // cell)
-        whole = whole_rounds[i] * shortest[i]
-        later = whole - shortest[i]
-        cheap, full, ties = begin, 0.0, 0.0
-        prompt, lowest = begin, -1.0
-        node, lowest_node = begin, -1.0
+        # What is used once: tokens that it holds in addition, its prompt, and its nodes.
+        tokens[payments.tokens[i]] += growth[i]
+        for row in range(len(rows)):
+            works[row, payments.prompts[i]] += prompts[row, i]
+            works[row, payments.nodes[i]] += nodes[row, i]
+        # The time of cells that are used in full, and of those of the last price.
+        begin, full, ties = int(arrival // cell), 0.0, 0.0
         for k in range(begin, place + 1):
             since = max(k * cell - arrival, 0.0)
             pays = max(fixed[i] - slopes[i] * since, 0.0)
             costs[k] = (pays + by_round[k] + by_token[k] * profile[i, k // period]) // shortest[i]
             size = (k + 1) * cell - arrival - since
-            if costs[k] < limits[i]:
+            if costs[k] < limit:
                 full += size
-            elif costs[k] == limits[i]:
+            elif costs[k] == limit:
                 ties += size
-            if by_token[k] < by_token[cheap]:
-                cheap = k
-            if k * cell < (place + 1) * cell - later:
-                work, beside = 0.0, 0.0
-                for row in range(len(rows)):
-                    work += rows[row, k] * prompts[row, i]
-                    beside += rows[row, k] * nodes[row, i]
-                if lowest < 0.0 or work < lowest:
-                    lowest, prompt = work, k
-                if lowest_node < 0.0 or beside < lowest_node:
-                    lowest_node, node = beside, k
-        tokens[cheap] += growth[i]
-        for row in range(len(rows)):
-            works[row, prompt] += prompts[row, i]
-            works[row, node] += nodes[row, i]
         # Cells of the last price are used in part, all of them alike.
-        part = (whole - full) / ties
+        part = (whole_rounds[i] * shortest[i] - full) / ties
         for k in range(begin, place + 1):
-            if costs[k] > limits[i]:
+            if costs[k] > limit:
                 continue
             since = max(k * cell - arrival, 0.0)
             number = ((k + 1) * cell - arrival - since) / shortest[i]
-            if costs[k] == limits[i]:
+            if costs[k] == limit:
                 number *= part
             rounds[k] += number
             tokens[k] += number * profile[i, k // period]

@@ -24,9 +24,6 @@ from kvopt.kernels.loop_calls import machine_code
 from kvopt.problem.arrays import Floats, Integers, Numbers
 from kvopt.problem.instance import Instance
 
-_LARGEST = 2**52
-"""Volume up to which a backlog is computed in floats, which hold its sums without rounding."""
-
 
 class Intervals(NamedTuple):
     """Uninterrupted services of a fluid: begins, ends and served requests."""
@@ -78,11 +75,8 @@ def fluid_prices(instance: Instance, share: float = 1.0) -> Floats:
     if not len(instance):
         return np.zeros(0)
     memory = max(1, int(share * instance.total_memory))
-    if instance.last_arrival or sum(request.volume for request in instance) > _LARGEST:
-        volumes = np.array([r.volume for r in instance], dtype=float)
-        falling = _lines(volumes, _intervals(instance, memory), memory)
-    else:
-        falling = _backlog(instance, memory)
+    volumes = np.array([request.volume for request in instance], dtype=float)
+    falling = _lines(volumes, _intervals(instance, memory), memory)
     return _prices(falling, np.arange(0.5, int(np.ceil(falling.ends[-1]))))
 
 
@@ -111,19 +105,6 @@ def _prices(falling: _Falling, times: Floats) -> Floats:
     served = np.minimum(np.searchsorted(ends, times), len(ends) - 1)
     prices = values[served] + (ends[served] - times) * slopes[served]
     return np.where(times >= begins[served], np.maximum(prices, 0.0), 0.0)
-
-
-def _backlog(instance: Instance, memory: int) -> _Falling:
-    """Return the results of `_intervals` and `_lines` for a backlog, one request after another.
-
-    Everything is rounded in the same order, so that not one bit differs.
-    """
-    volumes = np.sort(np.array([request.volume for request in instance], dtype=np.int64))
-    last = volumes.cumsum()
-    slopes = 1.0 / volumes
-    falls = volumes / memory * slopes
-    values = np.append(falls[:0:-1].cumsum()[::-1], 0.0)
-    return _Falling((last - volumes) / memory, last / memory, values, slopes)
 
 
 def fluid_end(instance: Instance) -> int:

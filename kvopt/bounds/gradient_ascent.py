@@ -40,7 +40,7 @@ class Steps(NamedTuple):
 
     Parameters
     ----------
-    steps
+    limit
         Limit of the steps.
     length, slower
         First length of a step, and the number of steps after which it is 0.7 of that.
@@ -55,7 +55,7 @@ class Steps(NamedTuple):
         the length below which the ascent ends.
     """
 
-    steps: int
+    limit: int
     length: float
     slower: float = math.inf
     momentum: float = 0.9
@@ -78,48 +78,50 @@ class Top(NamedTuple):
 class _Directions:
     """Directions that follow a slope (Adam): 1 or -1 where it keeps its sign."""
 
-    def __init__(self, point: Point, pace: Steps) -> None:
-        self._pace, self._steps = pace, 0
+    def __init__(self, point: Point, steps: Steps) -> None:
+        self._steps, self._taken = steps, 0
         self._means, self._squares = ([np.zeros_like(column) for column in point] for _ in "ms")
 
     def after(self, slope: Point) -> Point:
         """Return the next directions."""
-        self._steps += 1
-        momentum, memory, directions = self._pace.momentum, self._pace.memory, []
+        self._taken += 1
+        momentum, memory, directions = self._steps.momentum, self._steps.memory, []
         for place, column in enumerate(slope):
             self._means[place] = momentum * self._means[place] + (1 - momentum) * column
             self._squares[place] = memory * self._squares[place] + (1 - memory) * column**2
-            mean = self._means[place] / (1 - momentum**self._steps)
-            size = np.sqrt(self._squares[place] / (1 - memory**self._steps))
+            mean = self._means[place] / (1 - momentum**self._taken)
+            size = np.sqrt(self._squares[place] / (1 - memory**self._taken))
             directions.append(mean / np.maximum(size, np.finfo(float).tiny))
         return tuple(directions)
 
 
-def ascend(concave: Concave, point: Point, pace: Steps, budget: Budget) -> Top:
+def ascend(concave: Concave, point: Point, steps: Steps, budget: Budget) -> Top:
     """Return the best of the points on a way upwards, and of moving means of these."""
     value, data = concave.evaluate(point)
     best, mean, earlier = (value, point), point, value
-    directions, length, is_final = _Directions(point, pace), pace.length, True
-    for step in range(pace.steps):
+    directions, length, is_final = _Directions(point, steps), steps.length, True
+    for step in range(steps.limit):
         if budget.over():
             is_final = False
             break
         if (slope := concave.slope(point, data)) is None:
             break
         ahead = directions.after(slope)
-        point = concave.moved(point, ahead, length / (1 + step / pace.slower) ** 0.5)
+        point = concave.moved(point, ahead, length / (1 + step / steps.slower) ** 0.5)
+        # The mean of recent points is often better than they are.
         mean = tuple(
-            (1 - pace.recent) * earlier_column + pace.recent * column
+            (1 - steps.recent) * earlier_column + steps.recent * column
             for earlier_column, column in zip(mean, point, strict=True)
         )
-        if (step + 1) % pace.patience == 0:
+        if (step + 1) % steps.patience == 0:
             best = max(best, (concave.evaluate(mean)[0], mean), key=itemgetter(0))
-            if best[0] - earlier < pace.enough * abs(best[0]):
-                length *= pace.shorter
-                if length < pace.shortest:
+            # So many steps gained little: end, or take shorter ones from the best point.
+            if best[0] - earlier < steps.enough * abs(best[0]):
+                length *= steps.shorter
+                if length < steps.shortest:
                     break
                 point = mean = best[1]
-                directions = _Directions(point, pace)
+                directions = _Directions(point, steps)
             earlier = best[0]
         value, data = concave.evaluate(point)
         best = max(best, (value, point), key=itemgetter(0))

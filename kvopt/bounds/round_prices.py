@@ -30,7 +30,6 @@ from kvopt.bounds.seconds_evaluation import FULL
 from kvopt.bounds.shared_rounds import (
     Rates,
     evaluated,
-    machines_of,
     payments_of_rounds,
     queue_of,
     row_slopes,
@@ -148,11 +147,6 @@ class RoundPrices:
         Whether prompts may be processed in pieces.
     threads
         Threads that share the requests.
-
-    Notes
-    -----
-    ``quiet`` has the columns in integers at a low load, where windows may grow; ``interferes`` says
-    whether times alone have shares; ``rates`` is one of the ``choices``.
     """
 
     def __init__(
@@ -174,12 +168,13 @@ class RoundPrices:
             for part in (_BY_MEMORY if instance.max_active is not None else (FULL,))
         ]
         self.rates, self.rows = self.choices[0], tuple(rows)
-        self.machines = machines_of(instance)
+        self.machines = instance.used_workers
         self._works = works_of(self._columns, self.rates)
         self._grid, self._fluid = self._on_grid()
         self._queue: Queue | None = None
         span = max(1.0, self._columns.arrivals.max())
         is_quiet = self._columns.prompts[-1].sum() <= _QUIET * span
+        # At a low load windows may grow, by the columns in integers.
         self.quiet = exact if is_quiet and not chunks and self.machines == 1 else None
         self.interferes = self.machines == 1
 

@@ -38,7 +38,7 @@ from kvopt.problem.scopes import Scope
 
 MIX = 8
 """Parts in which two lines are mixed."""
-_PACE = Steps(60, 0.1, 1.0, 0.5, 0.9, recent=1.0, patience=100)
+_STEPS = Steps(60, 0.1, 1.0, 0.5, 0.9, recent=1.0, patience=100)
 """Steps of weights, of which each has its usual slope at first."""
 _SHORT = 0.05
 """First step with company, or with requests in parts: these start near the best shares."""
@@ -174,8 +174,8 @@ class _Proofs:
         Company begins with the best of these weights, none, and those of an ``earlier`` ascent.
         """
         start = latency.start
-        pace = _PACE._replace(length=_SHORT) if proof.parts else _PACE
-        top = ascend(latency, start, pace, self.budget)
+        steps = _STEPS._replace(length=_SHORT) if proof.parts else _STEPS
+        top = ascend(latency, start, steps, self.budget)
         weights = top.point[0]
         best = (top.value, proof)
         if top.point is not start:
@@ -190,8 +190,8 @@ class _Proofs:
             for share in (weights, np.zeros_like(weights), earlier)
         ]
         start = max(points, key=lambda point: latency.evaluate(point)[0])
-        pace = _PACE._replace(length=_SHORT, steps=_PACE.steps - 1)
-        top = ascend(latency, start, pace, self.budget)
+        steps = _STEPS._replace(length=_SHORT, limit=_STEPS.limit - 1)
+        top = ascend(latency, start, steps, self.budget)
         if top.value <= best[0]:
             return best
         whole, company = latency.rounded(top.point)

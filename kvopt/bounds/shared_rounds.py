@@ -118,7 +118,7 @@ def shared_rounds_value(
     """
     chunks = chunks or bool(proof.block_shares)
     assert not chunks or all(len(row) == 1 for row in proof.rows), "a roof is of whole prompts"
-    assert machines_of(instance) == 1 or not any(proof.interference + proof.grown), "of one"
+    assert instance.used_workers == 1 or not any(proof.interference + proof.grown), "of one"
     assert not (proof.grown and chunks), "the backlog is of whole prompts"
     arrivals = arrivals_ns(instance)
     done = processed(instance, arrivals) if proof.block_shares else None
@@ -140,7 +140,7 @@ def shared_rounds_value(
             grown, np.array(proof.backlog, dtype=object), integers(proof.waits)
         )
     shares = Shares(integers(proof.fixed), integers(proof.slopes), interference, grown, left)
-    total, _, _ = evaluated(columns, rates, shares, prices, grid, machines_of(instance))
+    total, _, _ = evaluated(columns, rates, shares, prices, grid, instance.used_workers)
     return int(-(-(total + added) // grid.unit))
 
 
@@ -190,11 +190,6 @@ def times_alone_value(columns: RoundColumns, rates: Rates, shares: Shares) -> An
     works = works_of(columns, rates)
     values = (shares.interference + shares.grown) * columns.alone - shares.interference * works
     return (values - shares.left * (works - columns.prompts[-1])).sum()
-
-
-def machines_of(instance: Instance) -> int:
-    """Return the number of useful machines: at most the number of requests."""
-    return min(instance.workers, max(1, len(instance)))
 
 
 def charges(columns: RoundColumns, shares: Shares, grid: CellGrid) -> tuple[Numbers, ...]:

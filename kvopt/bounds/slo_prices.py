@@ -264,30 +264,39 @@ class OfCheapestTimes(PricesOfTime):
 
     def integer_costs(self, proof: SloPrices) -> Iterator[int]:
         """Yield the costs of the cheapest times."""
-        times, last = self.times, self.times.last
+        times = self.times
         borders = [time - times.first for time in proof.times]
         cells = list(zip(borders, borders[1:], proof.numerators, strict=False))
         windows = zip(*(c.tolist() for c in (times.begins, times.early, times.ends)), strict=True)
-        for amounts, (begin, early, end) in zip(self._integers, windows, strict=True):
-            part = cells[max(bisect_right(borders, begin) - 1, 0) : bisect_left(borders, end)]
-            part.append((last, max(end, last), 0))  # time without a price
-            sizes = [
-                (price, is_late, self._unit * (min(b, until) - max(a, since)))
-                for a, b, price in part
-                for is_late, since, until in ((False, begin, early), (True, early, end))
-                if min(b, until) > max(a, since)
-            ]
-            yield cheapest_cost(sizes, *amounts, self._slope)
+        for amounts, window in zip(self._integers, windows, strict=True):
+            first = max(bisect_right(borders, window[0]) - 1, 0)
+            part = cells[first : bisect_left(borders, window[2])]
+            yield cheapest_cost(window, part, times.last, *amounts, self._slope, self._unit)
 
 
 def cheapest_cost(
-    sizes: Iterable[tuple[int, bool, int]], amount: int, later: int, top: int = 1, slope: int = 0
+    window: tuple[int, int, int],
+    cells: Sequence[tuple[int, int, int]],
+    last: int,
+    amount: int,
+    later: int,
+    top: int = 1,
+    slope: int = 0,
+    rate: int = 1,
 ) -> int:
-    """Return the cost of the cheapest amount of times, each with a price, its place and a size.
+    """Return the cost of the cheapest amount of a window's time, ``rate`` of it in a unit.
 
-    Of late times no more than ``later`` count.  At the cheapest time ``top`` tokens are held, then
-    ``slope`` less at each next one.
+    Cells have a begin, an end and a price, and after the last one time is free.  A window is from
+    the arrival until the first and the last token are due; no more than ``later`` is between these
+    two.  At the cheapest time ``top`` tokens are held, then ``slope`` less at each next one.
     """
+    begin, early, end = window
+    sizes = [
+        (price, is_late, rate * (min(b, until) - max(a, since)))
+        for a, b, price in (*cells, (last, max(end, last), 0))
+        for is_late, since, until in ((False, begin, early), (True, early, end))
+        if min(b, until) > max(a, since)
+    ]
     cost = 0
     for price, is_late, size in sorted(sizes):
         size = min(size, amount, later if is_late else amount)

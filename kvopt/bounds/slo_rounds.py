@@ -18,7 +18,6 @@ from kvopt.bounds.prefix_shares import Processed
 from kvopt.bounds.seconds_evaluation import FULL, integers
 from kvopt.bounds.shared_rounds import (
     Rates,
-    machines_of,
     priced,
     row_slopes,
     sums_over,
@@ -78,7 +77,7 @@ class OfSharedRounds:
         self._exact_rates = Rates.of(instance, model, rows, FULL)
         self._rows = tuple(rows)
         self._columns, self._rates = in_kind(self._exact, float), self._exact_rates.in_floats()
-        self._there = machines_of(instance) * times.width
+        self._there = instance.used_workers * times.width
         # The cells that the window of each request touches.
         self._reach = (
             np.minimum(times.begins // times.width, times.count),
@@ -197,17 +196,13 @@ class OfSharedRounds:
         first, last = (int(column[i]) for column in self._reach)
         held, shortest = columns.held[i], columns.shortest[i]
         by_round, by_token = cells.round[first:last].tolist(), cells.token[first:last].tolist()
-        sizes = []
-        for cell, (a_round, token) in enumerate(zip(by_round, by_token, strict=True), first):
-            price = (fixed + a_round + token * held) // shortest
-            since, until = max(begin, cell * width), min(end, (cell + 1) * width)
-            middle = min(max(since, early), until)
-            sizes += [(price, False, middle - since), (price, True, until - middle)]
-        if end > times.last:  # after the last price times are free
-            sizes += [(0, False, max(early - max(begin, times.last), 0))]
-            sizes += [(0, True, end - max(early, times.last))]
+        cells_of_window = [
+            (cell * width, (cell + 1) * width, (fixed + a_round + token * held) // shortest)
+            for cell, (a_round, token) in enumerate(zip(by_round, by_token, strict=True), first)
+        ]
         whole = columns.rounds[i] * shortest
-        cost = cheapest_cost(sizes, whole, whole - shortest)
+        window = begin, early, end
+        cost = cheapest_cost(window, cells_of_window, times.last, whole, whole - shortest)
         if end <= times.last:
             cost += columns.growth[i] * min(by_token)
         if early <= times.last:

@@ -55,15 +55,15 @@ def main() -> None:
 def _app() -> typer.Typer:
     """Load the commands; Ctrl-C ends the process at once, since exceptions may get lost."""
     before = signal.getsignal(signal.SIGINT)
-    mine = before is signal.default_int_handler and (
+    is_first = before is signal.default_int_handler and (
         threading.current_thread() is threading.main_thread()
     )
-    if mine:
+    if is_first:
         signal.signal(signal.SIGINT, lambda *_: os._exit(INTERRUPTED))
     try:
         from kvopt.cli.app import app
     finally:
-        if mine:
+        if is_first:
             signal.signal(signal.SIGINT, before)
     return app
 

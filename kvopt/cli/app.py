@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from copy import copy
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, is_dataclass
 from functools import wraps
 from inspect import Parameter, Signature, signature
 from pathlib import Path
@@ -21,7 +21,6 @@ from kvopt.cli import (
     fleet,
     hardware,
     headroom,
-    research,
     run,
     solve,
     study,
@@ -96,7 +95,7 @@ kvopt hardware show llama-3-8b@h100
 """
 """Examples in the order in which they can run; the last command of a line is the one it shows."""
 
-_HOMES = (files, solve, run, certify, headroom, fleet, hardware, study, research, tools)
+_HOMES = (files, solve, run, certify, headroom, fleet, hardware, study, tools)
 _WORKS: dict[str, Work] = {name: work for home in _HOMES for name, work in vars(home).items()}
 
 
@@ -159,16 +158,17 @@ def expanded(work: Work) -> Work:
     parameters = [*_parameters(work), *_parameters(MessageOptions)]
 
     @wraps(work)
-    def run(**given: Any) -> None:
-        def filled(kind: Any) -> Any:
-            return kind(**{field.name: given.pop(field.name) for field in fields(kind)})
+    def run(**options: Any) -> None:
+        def filled(group: Any) -> Any:
+            kinds = get_type_hints(group).items()
+            return group(**{n: filled(k) if is_dataclass(k) else options.pop(n) for n, k in kinds})
 
-        set_up(**vars(filled(MessageOptions)), as_json=given.get("_json", False))
-        try_outputs(**{name: path for name, path in given.items() if name in OUTPUTS})
-        warn_oversubscription(given.get("threads"))
+        set_up(**vars(filled(MessageOptions)), as_json=options.get("_json", False))
+        try_outputs(**{name: path for name, path in options.items() if name in OUTPUTS})
+        warn_oversubscription(options.get("threads"))
         values = {name: filled(kind) for name, kind in groups.items()}
         with writing_output():
-            work(**values, **given)
+            work(**values, **options)
 
     run.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
     run.__annotations__ = {field.name: field.annotation for field in parameters}

@@ -12,20 +12,20 @@ from typing import Any
 
 import typer
 
-from kvopt import Certificate, Instance, PolicyRun, certify, policy, read_schedule
+from kvopt import Certificate, Instance, PolicyRun, certify, read_schedule
 from kvopt.certificates import write_certificate
 from kvopt.certificates.building import limit_note
 from kvopt.cli import common
 from kvopt.cli.common import argument, blamed_on, finish, option, refuse
 from kvopt.cli.printing import CHECKED, command_line, say, settings_table, show, table, written
-from kvopt.errors import FalseClaim, InvalidInput
+from kvopt.errors import FalseClaim
 from kvopt.files.reading import is_standard_input
+from kvopt.incumbent.certificate import Optimum
 from kvopt.kernels.budget import spent_loading
 from kvopt.problem.clocks import Clock
 from kvopt.problem.problem import as_problem
 from kvopt.problem.scopes import least_scope
 from kvopt.show.summary import counted, percent, ratio, rounded
-from kvopt.simulate.routers import router as router_from
 from kvopt.timetable.run_files import RecordedRun, read_run
 from kvopt.timetable.timing import timed
 from kvopt.timetable.waiting_times import waiting_cells
@@ -51,16 +51,14 @@ class ProblemOptions(common.MemoryOptions):
         )
         return self.file or self.run or Path()
 
-    def read(self, clock: Clock) -> tuple[Instance, list[PolicyRun], RecordedRun | None]:
-        """Return the instance, and a recorded run if given: on a clock, and as it is.
+    def read(self, clock: Clock) -> tuple[Instance, PolicyRun | None, RecordedRun | None]:
+        """Return the instance, and a recorded run if there is one: on a clock, and as it is.
 
         In seconds the run may hold more tokens than memory has.
         """
         if self.run is None:
-            return self.read_from(self.source), [], None
-        for name in ("memory", "workers"):
-            no_run = "goes without a recorded run, which has its own"
-            refuse(f"--{name}", no_run, getattr(self, name) is not None)
+            return self.read_from(self.source), None, None
+        common.refuse_own_sizes(self)
         recorded = read_run(self.source)
         schedule = recorded.schedule if clock.is_even else recorded.with_chunks
         if self.block_size is not None:
@@ -68,15 +66,11 @@ class ProblemOptions(common.MemoryOptions):
             schedule = replace(schedule, instance=in_blocks)
         replayed = PolicyRun.of(schedule, recorded.policy)
         if clock.is_even:
-            return replayed.instance, [replayed], recorded
+            return replayed.instance, replayed, recorded
         with blamed_on(self.run):
-            if recorded.chunks is None:
-                reason = (
-                    "is missing: seconds need to know in which rounds prompts were processed, and "
-                    "know no cached ones"
-                )
-                raise InvalidInput(reason, field="chunks")
-            return replayed.instance, [timed(replayed, clock)], recorded
+            missing = "is missing: seconds need to know in which rounds prompts were processed, "
+            refuse("chunks", f"{missing}and know no cached ones", recorded.chunks is None)
+            return replayed.instance, timed(replayed, clock), recorded
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,8 +80,7 @@ class JudgedOptions:
     policy: list[str] | None = common.policies("A scheduler to judge; may be given several times.")
     schedule: Path | None = option("Judge this schedule as well.", "SCHEDULE")
     router: common.Router
-    slo: common.ServiceLevel
-    attain: common.Attain
+    level: common.LevelOptions
 
 
 def certify_command(
@@ -108,40 +101,36 @@ def certify_command(
     when none was, 130 after Ctrl-C, 2 for input that is refused.  With --seconds both sides
     are on the clock of a batch-time model.
     """
-    common.refuse_attain(judged.attain, judged.slo)
-    names = judged.policy or []
-    for name in names:
-        policy(name)  # refuse a wrong name before reading
-    router_from(judged.router)
+    names, slo = judged.policy or [], judged.level.slo
     no_seconds = "goes without --seconds: it is in rounds"
     refuse("--schedule", no_seconds, timing.seconds and judged.schedule is not None)
     clock, source, began = timing.clock(), problem.source, time.monotonic()
     loading = spent_loading(limits.time_limit or 0.0)
-    instance, replayed, recorded = problem.read(clock)
+    instance, run, recorded = problem.read(clock)
     reading = time.monotonic() - began
-    timing.check(source, instance, judged.slo)
+    timing.check(source, instance, slo)
     common.say_idle_router(judged.router, instance, source)
-    beyond = [run for run in replayed if not clock.is_even and run.violations()]
+    fits = run is None or clock.is_even or not run.violations()
     # The scope of a run that does not fit into memory suits what was measured.
-    needed = least_scope(run.scope for run in beyond) if beyond else None
+    needed = None if fits or run is None else least_scope([run.scope])
     with common.undisturbed():  # a signal between search and file must not lose the answer
         with common.searching(source, clock=clock) as observer:
             certified = certify(
                 as_problem(instance, clock=clock, scope=needed),
-                [*(run for run in replayed if run not in beyond), *names],
+                [*([] if run is None or not fits else [run]), *names],
                 judged.schedule,
                 router=judged.router,
                 scope=scope,
-                slo=judged.slo,
+                slo=slo,
                 reserve=loading + reading * (1 + _WRITING + _WRITING_A_RUN * len(names)),
                 command=command_line(),
                 observer=observer,
                 **vars(limits),
             )
-        if recorded is not None:
-            certified = _with_record(certified, replayed[0], recorded, fits=not beyond)
+        if run is not None and recorded is not None:
+            certified = _with_record(certified, run, recorded, fits=fits)
         with written(output, write_certificate, certified, CHECKED):
-            show(certified.to_json(), _lines(certified, judged.attain))
+            show(certified.to_json(), _lines(certified, judged.level))
     finish(certified.signal_number, common.NOTHING_FOUND * (certified.upper is None))
 
 
@@ -150,14 +139,7 @@ def _with_record(
 ) -> Certificate:
     """Return a certificate with what a server measured, and notes on its run.
 
-    Parameters
-    ----------
-    found
-        The certificate.
-    run, recorded
-        The run of the server on its clock, and as recorded.
-    fits
-        Whether memory holds it on this clock.
+    ``fits`` is whether memory holds the run on this clock.
     """
     notes = [*certificate.notes]
     if not fits:
@@ -165,7 +147,7 @@ def _with_record(
             f"{run.policy}: not compared: on this clock requests begin in other rounds than "
             f"recorded, and then {run.violations()[0]}"
         )
-    if (most := recorded.most_active) is not None and (limited := limit_note(run, most)):
+    if (limit := recorded.most_active) is not None and (limited := limit_note(run, limit)):
         notes.append(limited)
     provenance, measured = certificate.provenance, recorded.measured
     if measured is not None and (model := certificate.clock.model) is not None:
@@ -180,57 +162,47 @@ def _with_record(
     return replace(certificate, notes=tuple(notes), provenance=provenance)
 
 
-def _measured(row: dict[str, Any]) -> Iterator[str]:
-    """Yield lines about the times that a server measured."""
-    yield (
-        f"{row['policy']}, measured and not checked: mean {row['mean_seconds']:.6f} s; "
-        f"{row['rounds']:,} rounds took {row['rounds_seconds']:.4g} s, by the model "
-        f"{row['model_seconds']:.4g} s, a round is typically off by {percent(row['typical_error'])}"
-    )
-    low, high = (None if end is None else Fraction(end) for end in row["ratio"])
-    if high is None:
-        yield "the measured mean has no ratio: rounds were shorter than by the model"
-    else:
-        yield (
-            "no round was shorter than by the model: the measured mean is at least "
-            f"{rounded(low, up=False)} and at most {rounded(high, up=True)} times the optimum"
-        )
-
-
-def _lines(certificate: Certificate, attain: str | None) -> Iterator[str]:
+def _lines(certificate: Certificate, level: common.LevelOptions) -> Iterator[str]:
     in_rounds = certificate.clock.is_even
-    what, unit = ("total latency", "") if in_rounds else ("mean latency", " s")
-    best = certificate.worded_total(certificate.objective, up=True)
-    bound = certificate.worded_total(certificate.lower_bound, up=False)
-    gap = percent(certificate.gap)
-    yield f"{what} {best}{unit}, proved to be at least {bound}{unit}: gap {gap}"
+    name, unit = ("total latency", "") if in_rounds else ("mean latency", " s")
+
+    def sides(optimum: Optimum, proved: str) -> str:
+        upper, lower = optimum.ends
+        best = certificate.worded_total(upper, up=True)
+        bound = certificate.worded_total(lower, up=False)
+        return f"{name} {best}{unit}, {proved}at least {bound}{unit}"
+
+    yield f"{sides(certificate.whole, 'proved to be ')}: gap {percent(certificate.gap)}"
     if not in_rounds and certificate.upper is not None:
         yield f"best schedule: {certificate.provenance['found_by']}"
     if certificate.undecided is not None:
         yield certificate.undecided
     for optimum in certificate.narrower:
-        upper, lower = optimum.ends
         compared = [
             run.policy for run in certificate.runs if certificate.optimum_of(run) == optimum
         ]
-        best = certificate.worded_total(upper, up=True)
-        bound = certificate.worded_total(lower, up=False)
         yield (
-            f"schedules of the scope {optimum.scope}: {what} {best}{unit}, at least {bound}{unit}; "
+            f"schedules of the scope {optimum.scope}: {sides(optimum, '')}; "
             f"compared with these: {', '.join(compared)}"
         )
-    rows = [
-        _row(certificate, run, count)
-        for run, count in zip(certificate.runs, certificate.attained, strict=True)
-    ]
-    yield from table(rows)
+    pairs = zip(certificate.runs, certificate.attained, strict=True)
+    yield from table([_row(certificate, *pair) for pair in pairs])
     yield from settings_table(certificate.provenance.get("settings", {}))
-    if "measured" in certificate.provenance:
-        yield from _measured(certificate.provenance["measured"])
-    if certificate.in_time is not None:
-        yield certificate.in_time.sentence
-        if attain is not None:
-            yield certificate.in_time.verdict(attain)
+    if (row := certificate.provenance.get("measured")) is not None:
+        yield (
+            f"{row['policy']}, measured and not checked: mean {row['mean_seconds']:.6f} s; "
+            f"{row['rounds']:,} rounds took {row['rounds_seconds']:.4g} s, by the model "
+            f"{row['model_seconds']:.4g} s, a round is typically off by "
+            f"{percent(row['typical_error'])}"
+        )
+        low, high = (None if end is None else Fraction(end) for end in row["ratio"])
+        yield (
+            "the measured mean has no ratio: rounds were shorter than by the model"
+            if high is None
+            else "no round was shorter than by the model: the measured mean is at least "
+            f"{rounded(low, up=False)} and at most {rounded(high, up=True)} times the optimum"
+        )
+    yield from level.lines(certificate.in_time)
     if certificate.eager_sentence is not None:
         yield certificate.eager_sentence
     if certificate.lower_bound is not None or certificate.in_time is not None:
@@ -243,7 +215,7 @@ def _lines(certificate: Certificate, attain: str | None) -> Iterator[str]:
 
 
 def _row(certificate: Certificate, run: PolicyRun, in_time: int | None) -> dict[str, object]:
-    in_rounds, (least, most) = certificate.clock.is_even, certificate.worded_ratio(run)
+    in_rounds, (low, high) = certificate.clock.is_even, certificate.worded_ratio(run)
     outside = "" if certificate.scope.covers(run.scope) else f" with {run.scope}: not covered"
     sides = certificate.optimum_of(run)
     return {
@@ -251,8 +223,8 @@ def _row(certificate: Certificate, run: PolicyRun, in_time: int | None) -> dict[
         **({"scope": sides and sides.scope} if certificate.narrower else {}),
         **({} if certificate.in_time is None else {"in time": in_time}),
         "latency" if in_rounds else "mean s": certificate.worded_total(run.objective, up=True),
-        "x optimum, at least": least,
-        "at most": most,
+        "x optimum, at least": low,
+        "at most": high,
         **waiting_cells(certificate.measures(run), certificate.clock),
         **({} if in_rounds else {"evictions": run.evictions}),
         "outcome": run.outcome + outside,
@@ -288,7 +260,7 @@ def verify_command(
     finish(status=verdict.exit_status)
 
 
-_SAID = ("feasible", "objective", "peak_memory", "peak_time", "makespan", "violations")
+_FACTS = ("feasible", "objective", "peak_memory", "peak_time", "makespan", "violations")
 
 
 def check_command(
@@ -307,12 +279,12 @@ def check_command(
     try:
         timetable = read_schedule(schedule, instance)
         check = timetable.check()
-        facts: dict[str, Any] = {name: getattr(check, name) for name in _SAID}
+        facts: dict[str, Any] = {name: getattr(check, name) for name in _FACTS}
         paused = (
             f", {counted(timetable.pauses, 'pause')} with tokens kept" if timetable.pauses else ""
         )
         summary = [
-            f"{'feasible' if check.feasible else 'not feasible'}: total latency "
+            f"{'' if check.feasible else 'not '}feasible: total latency "
             f"{check.objective:,}, peak memory {check.peak_memory:,} of {instance.memory:,} at "
             f"time {check.peak_time:,}, makespan {check.makespan:,}{paused}"
         ]

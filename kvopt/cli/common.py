@@ -18,11 +18,13 @@ from typing import Annotated, Any
 
 import typer
 
+from kvopt import policy
 from kvopt.cli import INTERRUPTED as INTERRUPTED
 from kvopt.cli.printing import LiveProgress, say, warn
-from kvopt.errors import InvalidInput
+from kvopt.errors import refuse as refuse
 from kvopt.files.reading import blamed_on as blamed_on
 from kvopt.files.reading import is_standard_input, name_of
+from kvopt.incumbent.in_time import InTime
 from kvopt.incumbent.interrupts import signals_remembered
 from kvopt.incumbent.params import SolveParams
 from kvopt.kernels.extensions import import_modules, located
@@ -34,6 +36,7 @@ from kvopt.problem.instance_files import read_instance
 from kvopt.problem.requests import LARGEST_INTEGER
 from kvopt.problem.scopes import Scope
 from kvopt.problem.slo import Slo, allowed_misses
+from kvopt.simulate.routers import router
 
 FAILED = 1
 """Exit status when a checked file is wrong, or a part of the work failed."""
@@ -113,10 +116,21 @@ def argument(metavar: str, about: str, default: Any = ..., names: str = "") -> A
     return typer.Argument(default, metavar=metavar, help=about, autocompletion=complete)
 
 
+def checked(check: Callable[[str], object]) -> Callable[[Any], Any]:
+    """Return a callback that refuses a wrong name, or one of several, before any work."""
+
+    def callback(names: Any) -> Any:
+        for name in [names] if isinstance(names, str) else names or ():
+            check(name)
+        return names
+
+    return callback
+
+
 def policies(about: str, default: Any = None) -> Any:
     """Return the option that names schedulers."""
     words = f"{about}  One of {{policies}}; `kvopt policies` describes them."
-    return option(words, NAMED, "--policy -P", default)
+    return option(words, NAMED, "--policy -P", default, callback=checked(policy))
 
 
 def _read(about: str, metavar: str, read: Callable[[str], object]) -> Any:
@@ -151,13 +165,37 @@ TimeLimit = Annotated[float | None, option(LIMIT, "S", "-t", min=0)]
 Threads = Annotated[int | None, option("Solver threads; default: every core.", "N", min=1)]
 Seed = Annotated[int, option("For random choices.", "N", default=0, min=0)]
 Params = Annotated[SolveParams | None, _read(_TOML, "FILE", SolveParams.from_toml)]
-Router = Annotated[str, option(_ROUTER, NAMED, default="central")]
+Router = Annotated[str, option(_ROUTER, NAMED, default="central", callback=checked(router))]
 AllowedScope = Annotated[Scope | None, _read(_AS_GIVEN, "NAME", Scope.parse)]
 CoveredScope = Annotated[Scope | None, _read(_AS_POLICIES, "NAME", Scope.parse)]
-_ATTAIN = "With --slo: whether this share of the requests can attain it, 99%, or a number."
-Attain = Annotated[str | None, option(_ATTAIN, "P%")]
 ServiceLevel = Annotated[Slo | None, _read(_SLO, "LIMITS", Slo.parse)]
-Modules = Annotated[list[str] | None, option(_OWN, "FILE.py", "--module", callback=_imported)]
+Modules = Annotated[
+    list[str] | None,
+    # Eager: what it registers may be named by other options.
+    option(_OWN, "FILE.py", "--module", callback=_imported, is_eager=True),
+]
+
+
+@dataclass(frozen=True)
+class LevelOptions:
+    """A service level, and the share of requests that shall attain it."""
+
+    slo: ServiceLevel
+    attain: str | None = option(
+        "With --slo: whether this share of the requests can attain it, 99%, or a number.", "P%"
+    )
+
+    def __post_init__(self) -> None:
+        if self.attain is not None:
+            refuse("--attain", "goes with --slo", self.slo is None)
+            allowed_misses(self.attain, LARGEST_INTEGER)
+
+    def lines(self, in_time: InTime | None, before: str = "") -> Iterator[str]:
+        """Yield how many requests attain the level, and whether the share can."""
+        if in_time is not None:
+            yield before + in_time.sentence
+            if self.attain is not None:
+                yield before + in_time.verdict(self.attain)
 
 
 @dataclass(frozen=True)
@@ -234,23 +272,17 @@ class LimitOptions:
     seed: Seed
 
 
-def refuse(option: str, reason: str, condition: bool) -> None:
-    """Raise the error that names an option, on a condition."""
-    if condition:
-        raise InvalidInput(reason, field=option)
+def refuse_own_sizes(options: Any) -> None:
+    """Refuse options for the machines of a recorded run."""
+    for name in ("memory", "workers"):
+        no_run = "goes without a recorded run, which has its own"
+        refuse(f"--{name}", no_run, getattr(options, name) is not None)
 
 
-def refuse_attain(attain: str | None, slo: Slo | None) -> None:
-    """Refuse a share of requests that is none, or that attain nothing."""
-    if attain is not None:
-        refuse("--attain", "goes with --slo", slo is None)
-        allowed_misses(attain, LARGEST_INTEGER)
-
-
-def say_idle_router(router: str, instance: Instance, file: Path) -> None:
+def say_idle_router(name: str, instance: Instance, file: Path) -> None:
     """Print that a router has no effect, as it has none on a single machine."""
-    if router != "central" and instance.workers == 1:
-        say(f"{label(file)}: router {router} has no effect: there is one machine")
+    if name != "central" and instance.workers == 1:
+        say(f"{label(file)}: router {name} has no effect: there is one machine")
 
 
 def say_machine(model: object, assumed: str, option: str) -> None:
@@ -287,10 +319,10 @@ def undisturbed() -> Iterator[list[int]]:
     A search handles signals itself and stops in order; the block gets a list of the other signals.
     The second of them ends the command at once.
     """
-    came: list[int] = []
-    with signals_remembered(came.append):
-        yield came
-    finish(came[0] if came else None)
+    numbers: list[int] = []
+    with signals_remembered(numbers.append):
+        yield numbers
+    finish(numbers[0] if numbers else None)
 
 
 def finish(signal_number: int | None = None, status: int = 0) -> None:

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from kvopt import Instance, export, generate, import_trace, write_instance
+from kvopt import export, generate, import_trace, write_instance
 from kvopt.bounds.start_windows import start_windows
-from kvopt.cli.common import InstanceOptions, Modules, Output, Seed, argument, option
+from kvopt.cli.common import InstanceOptions, Modules, Output, Seed, argument, option, refuse
 from kvopt.cli.printing import say, write_output
 from kvopt.errors import InvalidInput
 from kvopt.formulations.export import SUFFIXES, format_of
@@ -143,17 +143,11 @@ def export_command(
         raise InvalidInput(reason, field=f"--output {error.file}") from None
     instance = problem.read()
     if schedule is not None:
-        if upper is not None:
-            raise InvalidInput("goes without --schedule", field="--upper")
-        upper = _latency_of(schedule, instance)
+        refuse("--upper", "goes without --schedule", upper is not None)
+        feasible = given_schedule(instance, schedule, f"--schedule {schedule}")
+        has_pauses = "has pauses, the program has none"
+        refuse(f"--schedule {schedule}", has_pauses, bool(feasible.pauses))
+        upper = int(feasible.objective)
     windows = None if upper is None else start_windows(instance, upper)
     write = partial(export, formulation=formulation, format=kind, windows=windows)
     write_output(output, write, instance)
-
-
-def _latency_of(schedule: Path, instance: Instance) -> int:
-    """Return the total latency of a schedule that is a solution of the program."""
-    feasible = given_schedule(instance, schedule, f"--schedule {schedule}")
-    if feasible.pauses:
-        raise InvalidInput("has pauses, the program has none", field=f"--schedule {schedule}")
-    return int(feasible.objective)

@@ -18,16 +18,16 @@ from kvopt.problem.instance import MAX_WORKERS
 
 if TYPE_CHECKING:
     from kvopt.fleets.over_time import FleetOverTime
-    from kvopt.fleets.sizes import Band, FleetSizes
+    from kvopt.fleets.sizes import FleetSizes
 
 _COUNTS = re.compile(r"([0-9]{1,6})(?:\.\.([0-9]{1,6}))?")
-_MOST_COUNTS = 1000
+_MAX_COUNTS = 1000
 """Limit of the numbers of machines: a mistyped range should not run for days."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class TargetOptions:
-    """The target to reach."""
+class FleetOptions:
+    """The target, the numbers of machines to try for how long, and whether they may change."""
 
     match: str | None = option(
         "Do as well as this scheduler, behind the first --router on --workers machines.",
@@ -39,12 +39,6 @@ class TargetOptions:
         "In its place: share of the requests that shall attain --slo.", "P%"
     )
     slo: common.ServiceLevel
-
-
-@dataclass(frozen=True, kw_only=True)
-class TriedOptions:
-    """Numbers of machines to try, and for how long."""
-
     router: list[str] | None = option(
         "How requests come to workers, one of {routers}; may be given several times.", common.NAMED
     )
@@ -62,12 +56,6 @@ class TriedOptions:
     gpus: int | None = option(
         "GPUs of a machine, for numbers of GPUs; default: as --batch-time says.", "N", min=1
     )
-
-
-@dataclass(frozen=True, kw_only=True)
-class OverTimeOptions:
-    """Numbers of machines that change over time."""
-
     every: str | None = option(
         "Numbers of machines change only every 10m, 1h, or so many rounds: both sides of each "
         "window, with --attain.",
@@ -82,9 +70,7 @@ def fleet_command(
     *,
     problem: common.InstanceOptions,
     timing: common.ClockOptions,
-    aims: TargetOptions,
-    tried: TriedOptions,
-    over_time: OverTimeOptions,
+    how: FleetOptions,
     out: Path | None = option("Write certificates, picture and JSON; existing ones count.", "DIR"),
     _json: common.Json,
     _modules: common.Modules,
@@ -96,56 +82,48 @@ def fleet_command(
     end, and a known schedule reaches the upper one.  Ctrl-C keeps the results; the same
     command with the same --out continues.
     """
-    from kvopt.fleets.running import FleetMatch, fleet_sizes, routers_of
+    from kvopt.fleets.evaluating import FleetMatch, fleet_sizes, routers_of
     from kvopt.fleets.scaling import fleet_over_time
 
-    is_over_time = over_time.every is not None
-    refuse("--start-up", "goes with --every", not is_over_time and over_time.start_up is not None)
+    every, start_up, match = how.every, how.start_up, how.match
+    refuse("--start-up", "goes with --every", every is None and start_up is not None)
     only = "--every needs --attain 99% with --slo, and has no --match, --target or --counts"
-    others = (aims.match, aims.target, tried.counts)
-    refuse("options", only, is_over_time and (aims.attain is None or any(others)))
-    is_target = aims.match is None
-    exclusive = [aims.match, aims.target, aims.attain]
+    others = any((match, how.target, how.counts))
+    refuse("options", only, every is not None and (how.attain is None or others))
+    exclusive = [match, how.target, how.attain]
     refuse("options", "give --match, --target or --attain, one of them", exclusive.count(None) != 2)
     no_match = "goes with --match; --counts names the machines to try"
-    refuse("--workers", no_match, is_target and problem.workers is not None)
-    counts = None if tried.counts is None else _parsed(tried.counts)
+    refuse("--workers", no_match, match is None and problem.workers is not None)
+    counts = None if how.counts is None else _parsed(how.counts)
     clock = timing.clock()
     if out is not None:
         try_folder(out)
     instance = problem.read()
-    timing.check(problem.file, instance, aims.slo)
-    ways = tried.router or []
-    aim: str | FleetMatch | None = aims.target
-    if aims.match is not None:
-        aim = FleetMatch(aims.match, (ways or routers_of(aims.match)[-1:])[0], instance.workers)
+    timing.check(problem.file, instance, how.slo)
+    ways, aim = how.router or [], None
+    if match is not None:
+        aim = FleetMatch(match, (ways or routers_of(match)[-1:])[0], instance.workers)
         ways = ways[1:] and ways
+    names = "attain", "slo", "time_limit", "threads", "scope", "gpus"
     shared: dict[str, Any] = {
-        "attain": aims.attain,
-        "policies": tried.policy or (),
+        **{name: getattr(how, name) for name in names},
+        "policies": how.policy or (),
         "routers": ways,
-        "slo": aims.slo,
         "clock": clock,
-        "time_limit": tried.time_limit,
-        "threads": tried.threads,
         "out": out,
-        "scope": tried.scope,
-        "gpus": tried.gpus,
         "observer": say if is_watched() else detail,
         "command": command_line(),
     }
     result: FleetSizes | FleetOverTime
     with common.undisturbed(), blamed_on(problem.file):
-        if over_time.every is not None:
-            result = day = fleet_over_time(
-                instance, over_time.every, start_up=over_time.start_up, **shared
-            )
+        if every is not None:
+            result = day = fleet_over_time(instance, every, start_up=start_up, **shared)
             show(day.to_json(), _lines_over_time(day))
         else:
-            result = sizes = fleet_sizes(instance, aim, counts=counts, **shared)
+            result = sizes = fleet_sizes(instance, aim or how.target, counts=counts, **shared)
             show(sizes.to_json(), _lines(sizes))
         if out is not None:  # last: a full disk must not lose the answer
-            _write(result, out, "every" if is_over_time else "fleet")
+            _write(result, out, "fleet" if every is None else "every")
     common.finish(result.signal_number)
 
 
@@ -158,11 +136,10 @@ def _parsed(text: str) -> list[int]:
             raise InvalidInput(f"must be 1..12 or 2,4,8, got {shown(text)}", field="--counts")
         first = int(match[1])
         last = first if match[2] is None else int(match[2])
-        if not 1 <= first <= last <= MAX_WORKERS:
-            reason = f"must rise from 1 at least to {MAX_WORKERS:,} at most, got {shown(text)}"
-            raise InvalidInput(reason, field="--counts")
-        if len(counts) + last - first >= _MOST_COUNTS:
-            raise InvalidInput(f"has more than {_MOST_COUNTS:,} numbers", field="--counts")
+        reason = f"must rise from 1 at least to {MAX_WORKERS:,} at most, got {shown(text)}"
+        refuse("--counts", reason, not 1 <= first <= last <= MAX_WORKERS)
+        is_long = len(counts) + last - first >= _MAX_COUNTS
+        refuse("--counts", f"has more than {_MAX_COUNTS:,} numbers", is_long)
         counts.update(range(first, last + 1))
     return sorted(counts)
 
@@ -217,14 +194,18 @@ def _lines_over_time(over_time: FleetOverTime) -> Iterator[str]:
 def _lines(sizes: FleetSizes) -> Iterator[str]:
     measure = sizes.measure
     yield sizes.answer
-    yield f"target: {measure.said(sizes.target)}"
+    yield f"target: {measure.sentence(sizes.target)}"
     rows = [
         {
             "machines": band.workers,
             f"{measure.name} at least": measure.worded(band.lower, up=False),
             "at most": measure.worded(band.upper, up=True),
             "found by": band.found_by,
-            "target": _verdict(sizes, band),
+            "target": "impossible"
+            if sizes.is_impossible(band)
+            else "reached"
+            if sizes.is_reached(band)
+            else "open",
             **{label: measure.worded(band.runs.get(label), up=True) for label in sizes.labels},
         }
         for band in sizes.bands
@@ -233,9 +214,3 @@ def _lines(sizes: FleetSizes) -> Iterator[str]:
     say(sizes.scope.sentence)
     if sizes.left:
         say(f"kvopt: not looked at: {', '.join(map(str, sizes.left))} machines")
-
-
-def _verdict(sizes: FleetSizes, band: Band) -> str:
-    if sizes.is_impossible(band):
-        return "impossible"
-    return "reached" if sizes.is_reached(band) else "open"

@@ -13,7 +13,7 @@ from kvopt.cli.printing import is_json, name_of, say, show, table, warn, written
 from kvopt.errors import InvalidInput, shown
 from kvopt.files.atomic import own_descriptor
 from kvopt.problem.hardware.batch_time_files import PRESETS, batch_time, write_batch_time
-from kvopt.problem.hardware.fitting import Fit, Measured, fit_linear, fit_roof
+from kvopt.problem.hardware.fitting import fit_linear, fit_roof
 from kvopt.problem.hardware.presets import (
     ANY_GPU,
     GIGABYTE,
@@ -37,7 +37,7 @@ _NOTE = (
 )
 """Notes on models for which the papers and the formula disagree."""
 
-_MOST_OFF, _MOST_TYPICAL = 0.1, 1.0
+_MAX_OFF, _MAX_TYPICAL = 0.1, 1.0
 """Shares of the measured time, of all rounds and of one: larger errors are warnings."""
 
 
@@ -72,7 +72,7 @@ def capacity_command(
         "[MACHINE]", "MODEL@GPU or MODEL@NxGPU, as for --batch-time; else the options.", None
     ),
     machine: MachineOptions,
-    own: ShapeOptions,
+    changed: ShapeOptions,
     gpu_memory: str | None = option("10^9 bytes of one GPU.", "GB"),
     fraction: str = option(
         "Share of memory for weights and cache.", "F", default=str(float(SHARE))
@@ -89,7 +89,7 @@ def capacity_command(
         refuse("MACHINE", f"goes without --{other}", name is not None and value is not None)
     shape, gpu, gpus = machine.parts() if name is None else parts(name, "MACHINE")
     memory = int(_number(gpu_memory, "--gpu-memory") * GIGABYTE) if gpu_memory else gpu.memory
-    shape = replace(shape, **{field: number for field, number in vars(own).items() if number})
+    shape = replace(shape, **{field: number for field, number in vars(changed).items() if number})
     share = _number(fraction, "--fraction")
     tokens = capacity(shape, memory, gpus, share)
     note = _NOTE if shape.name in _OF_THE_PAPERS else None
@@ -132,7 +132,12 @@ def fit_command(
     A table has the columns tokens and milliseconds, and perhaps prompts and held; a record that
     kvopt.integrations.vllm wrote is one too, and - is standard input.
     """
-    fit = _fit(read_batches(table), lines, kv_ns)
+    rows = read_batches(table)
+    if any(row.held or row.prompts for row in rows):
+        fit = fit_linear(rows)
+    else:
+        fit = fit_roof(rows, lines)
+        fit = replace(fit, batch_time=replace(fit.batch_time, kv_ns=kv_ns))
     errors = (
         f"{fit.rows} batches, relative error {fit.typical_error:.1%} typically and "
         f"{fit.largest_error:.1%} at most"
@@ -150,18 +155,10 @@ def fit_command(
         say(f"{'fitted' if output is None else f'wrote {name_of(output)}'}: {errors}")
         say(f"these rounds took {fit.seconds:.4g} s, by the model {fit.model_seconds:.4g} s")
     off = fit.model_seconds / fit.seconds - 1
-    if abs(off) > _MOST_OFF:
+    if abs(off) > _MAX_OFF:
         warn(f"the model's rounds take {off:+.0%} in all")
-    if fit.typical_error > _MOST_TYPICAL:
+    if fit.typical_error > _MAX_TYPICAL:
         warn(f"a round of the model is typically off by {fit.typical_error:.0%}")
-
-
-def _fit(rows: list[Measured], lines: int, kv_ns: int) -> Fit:
-    """Return the fit of a roof, or of one line if the table has more columns than tokens."""
-    if any(row.held or row.prompts for row in rows):
-        return fit_linear(rows)
-    fit = fit_roof(rows, lines)
-    return replace(fit, batch_time=replace(fit.batch_time, kv_ns=kv_ns))
 
 
 def show_command(

@@ -12,7 +12,7 @@ from kvopt.cli import common
 from kvopt.cli.common import argument, blamed_on, option, refuse
 from kvopt.cli.files import KeptOptions
 from kvopt.cli.hardware import MachineOptions
-from kvopt.cli.printing import command_line, detail, is_watched, say, show, try_folder
+from kvopt.cli.printing import command_line, detail, fitting, is_watched, say, show, try_folder
 from kvopt.errors import MissingPackage
 from kvopt.files.atomic import write_atomically
 from kvopt.files.reading import is_standard_input, open_text, parse_json
@@ -23,7 +23,7 @@ from kvopt.problem.hardware.fitting import fit_linear
 from kvopt.problem.hardware.presets import GIGABYTE, SHARE, Gpu, capacity
 from kvopt.problem.hardware.roofline import is_roofline, parts
 from kvopt.problem.traces.recognition import format_of
-from kvopt.simulate.routers import router as router_from
+from kvopt.simulate.routers import router
 from kvopt.timetable.run_files import RecordedRun, is_run, read_run
 from kvopt.timetable.server_records import read_record
 from kvopt.timetable.timing import timed
@@ -66,9 +66,13 @@ class ServerOptions:
         "The scheduler of today; default: that of the record, else vllm-fcfs as on that GPU.",
         common.NAMED,
         names="policies",
+        callback=common.checked(policy),
     )
     router: str = option(
-        "How requests come to several machines.", common.NAMED, default="least-requests"
+        "How requests come to several machines.",
+        common.NAMED,
+        default="least-requests",
+        callback=common.checked(router),
     )
     slo: common.ServiceLevel
     attain: str | None = option(
@@ -107,12 +111,10 @@ def headroom_command(
     Exit status: 0, 3 if the time ended before any bound, 130 after Ctrl-C, 2 for input that is
     refused.
     """
-    from kvopt.fleets.headroom import ATTAIN, headroom
+    from kvopt.fleets.analysis import headroom
+    from kvopt.fleets.gains import ATTAIN
 
-    common.refuse_attain(server.attain, server.slo)
-    router_from(server.router)
-    if server.scheduler is not None:
-        policy(server.scheduler)  # refuse a wrong name before reading
+    common.LevelOptions(server.slo, server.attain)  # refuses a share without a level
     refuse("LOG", "must be a file: its format is recognised first", is_standard_input(file))
     out = Path(f"{file.name.partition('.')[0]}.headroom") if out is None else out
     try_folder(out)
@@ -152,37 +154,26 @@ def headroom_command(
                 command=command_line(),
                 notes=read.notes,
             )
-        show(answer.to_json(), answer.lines())
+        show(answer.to_json(), map(fitting, answer.lines()))
         for line in answer.notes:
             say(f"kvopt: {line}")
         out.mkdir(parents=True, exist_ok=True)
         write_atomically(out / "headroom.md", answer.markdown())
         write_atomically(out / "headroom.json", json.dumps(answer.to_json(), indent=1) + "\n")
         try:
-            from kvopt.studies.report.headroom import write_headroom
+            from kvopt.studies.report.headroom_page import PAGE, write_headroom
+
+            write_headroom(answer, out)
+            page = PAGE
         except MissingPackage as error:
             say(f"kvopt: no page: {error}")
             page = "headroom.md"
-        else:
-            page = write_headroom(answer, out).name
         say(f"wrote {out}: {page}, headroom.md to paste, and certificates")
     common.finish(answer.signal_number, common.NOTHING_FOUND * (answer.certificate is None))
 
 
 class _Machine(NamedTuple):
-    """A machine.
-
-    Parameters
-    ----------
-    model
-        How long rounds last.
-    name
-        Its name, None if none was given.
-    gpu
-        Its GPU, None if unknown.
-    fits
-        Tokens that fit beside the model, 0 if unknown.
-    """
+    """How long rounds last; name and GPU, None if unknown; tokens that fit, 0 if unknown."""
 
     model: BatchTime
     name: str | None
@@ -192,23 +183,19 @@ class _Machine(NamedTuple):
 
 def _machine(machine: MachineOptions, server: ServerOptions) -> _Machine:
     """Return the machine that options name, or the default one."""
-    named = {name: value for name, value in vars(machine).items() if value is not None}
-    text = server.batch_time
+    named = [name for name, value in vars(machine).items() if value is not None]
     for name in named:
-        refuse(f"--{name}", "goes without --batch-time", text is not None)
+        refuse(f"--{name}", "goes without --batch-time", server.batch_time is not None)
+    text, (shape, device, gpus) = server.batch_time, machine.parts()
     if named:
-        shape, device, gpus = machine.parts()
         count = f"{gpus}x" if machine.gpus or not (machine.model and machine.gpu) else ""
         text = f"{shape.name}@{count}{device.name}"
-    if text is None:
-        shape, device, gpus = machine.parts()
-        fits = capacity(shape, device.memory, gpus, SHARE)
-        return _Machine(batch_time(DEFAULT_MODEL), None, None, fits)
-    if not is_roofline(text):
+    if text is not None and not is_roofline(text):
         return _Machine(batch_time(text), text, None, 0)
-    shape, device, gpus = parts(text, "--gpu" if named else "--batch-time")
+    if text is not None:
+        shape, device, gpus = parts(text, "--gpu" if named else "--batch-time")
     fits = capacity(shape, device.memory, gpus, SHARE)
-    return _Machine(batch_time(text), text, device, fits)
+    return _Machine(batch_time(text or DEFAULT_MODEL), text, device if text else None, fits)
 
 
 def _read(
@@ -217,9 +204,7 @@ def _read(
     """Return the requests of a log of any kind."""
     kind = format_ or _kind(log)
     if kind in ("record", "run"):
-        for name in ("memory", "workers"):
-            no_run = "goes without a recorded run, which has its own"
-            refuse(f"--{name}", no_run, getattr(server, name) is not None)
+        common.refuse_own_sizes(server)
         recorded = read_record(log) if kind == "record" else read_run(log)
         return _Log(recorded.instance, recorded, [])
     if kind == "instance":

@@ -22,6 +22,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from textwrap import fill
 from typing import Any
 
 from rich.cells import cell_len, set_cell_size
@@ -29,7 +30,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from kvopt.errors import InvalidInput, KvoptError, one_line
+from kvopt.errors import InvalidInput, KvoptError, one_line, refuse
 from kvopt.files.atomic import TEMPORARY, own_descriptor, refuse_unwritable
 from kvopt.incumbent.result import Progress
 from kvopt.kernels import compiler
@@ -41,7 +42,7 @@ from kvopt.version import __version__
 _LOGGER = logging.getLogger("kvopt")
 
 _LOG_EVERY = 1.0
-"""Least seconds between two improvements that go into a log file."""
+"""Shortest time, in seconds, between two improvements that go into a log file."""
 
 _RENEW_EVERY = 0.2
 """Seconds between two updates of the terminal."""
@@ -110,15 +111,14 @@ def set_up(verbose: bool, quiet: bool, log: Path | None, as_json: bool = False) 
     """
     _shown.as_json = as_json
     for is_wanted, level in ((verbose, logging.DEBUG), (quiet, logging.ERROR)):
-        if is_wanted and _shown.level not in (logging.INFO, level):
-            raise InvalidInput("goes without --verbose", field="--quiet")
         if is_wanted:
+            is_other = _shown.level not in (logging.INFO, level)
+            refuse("--quiet", "goes without --verbose", is_other)
             _shown.setLevel(level)
             _LOGGER.setLevel(min(level, _LOGGER.level))
     if log is None:
         return
-    if str(log) == "-":
-        raise InvalidInput("must be a file", field="--log -")
+    refuse("--log -", "must be a file", str(log) == "-")
     try:
         handler = _InFile(log, encoding="utf-8")
     except (OSError, ValueError) as error:
@@ -232,6 +232,16 @@ def show(value: Mapping[str, Any], lines: Iterable[str] = ()) -> None:
         print(line)
 
 
+def fitting(sentence: str) -> str:
+    """Return a sentence in lines that fit the terminal, as it is for a file or a pipe."""
+    return fill(sentence, _console().width, break_long_words=False, break_on_hyphens=False)
+
+
+def _console() -> Console:
+    """Return the console of standard output; a file or a pipe is as wide as it has to be."""
+    return Console(highlight=False, width=None if sys.stdout.isatty() else _ANY_WIDTH)
+
+
 def or_dash(value: object) -> str:
     """Return a cell; an unknown value is a dash, never 0."""
     return "-" if value is None else f"{value:,}" if isinstance(value, int) else str(value)
@@ -257,7 +267,7 @@ def table(rows: Sequence[Mapping[str, object]]) -> list[str]:
         )
     for row in zip(*columns, strict=True):
         grid.add_row(*map(Text, row))
-    console = Console(highlight=False, width=None if sys.stdout.isatty() else _ANY_WIDTH)
+    console = _console()
     with console.capture() as printed:
         console.print(grid, crop=False)
     return [*map(str.rstrip, printed.get().splitlines())]
@@ -273,17 +283,17 @@ _KINDS = {
 
 def settings_table(settings: Mapping[str, Mapping[str, Any]]) -> list[str]:
     """Return the lines of a table with the best settings of a server."""
-    rows = []
-    for kind, row in settings.items():
-        rows.append(
+    return table(
+        [
             {
                 "server, simulated": _KINDS.get(kind, kind),
                 "mean s": f"{row['mean_seconds']:.4f}",
                 "policy": " behind ".join(filter(None, (row["policy"], row.get("router")))),
                 "vllm serve": row["vllm"],
             }
-        )
-    return table(rows)
+            for kind, row in settings.items()
+        ]
+    )
 
 
 def _cell(value: object) -> str:

@@ -7,7 +7,7 @@ from functools import partial
 from io import StringIO
 from pathlib import Path
 
-from kvopt import InvalidInput, KvoptError, PolicyRun, policy, read_schedule
+from kvopt import InvalidInput, KvoptError, PolicyRun, read_schedule
 from kvopt.cli import common
 from kvopt.cli.certify import ProblemOptions
 from kvopt.cli.common import blamed_on, label, option, refuse
@@ -28,8 +28,7 @@ def run_command(
     names: list[str] = common.policies("A scheduler; may be given several times.", default=...),
     timing: common.ClockOptions,
     router: common.Router,
-    slo: common.ServiceLevel,
-    attain: common.Attain,
+    level: common.LevelOptions,
     _json: common.Json,
     output: common.OptionalOutput,
     timeline: Path | None = option("With --seconds: write memory over time.", "CSV"),
@@ -40,31 +39,26 @@ def run_command(
     Every run is checked in integers.  A run that would continue for ever is reported as a
     livelock.  Ctrl-C keeps the runs that are done.
     """
-    common.refuse_attain(attain, slo)
     refuse("-o", "goes with a single --policy", output is not None and len(names) > 1)
-    chosen = [policy(name) for name in names]  # refuse a wrong name before reading
-    way = router_from(router)
     no_seconds = "goes with rounds, which --seconds are not"
     refuse("-o", no_seconds, timing.seconds and output is not None)
     clock = timing.clock()
     refuse("--timeline", "goes with --seconds", timeline is not None and not timing.seconds)
-    instance, file = problem.read(), problem.file
+    instance, file, slo = problem.read(), problem.file, level.slo
     timing.check(file, instance, slo)
     if instance.workers > 1 and not is_json():
-        when = "arrives" if way.is_irrevocable else "starts"
+        when = "arrives" if router_from(router).is_irrevocable else "starts"
         when = f"a request is given to one of {instance.workers} workers when it {when}"
         say(f"{label(file)}: router {router}: {when}")
     common.say_idle_router(router, instance, file)
     runs: list[PolicyRun] = []
     interrupted, refused = False, None
     try:
-        for name, scheduler in zip(names, chosen, strict=True):
+        for name in names:
             if is_watched():
                 say(f"{label(file)}: {name} ...")
             with common.searching(file, name):  # it reports compilation
-                runs.append(
-                    simulate(instance, scheduler, router=router, clock=clock, slo=slo, label=name)
-                )
+                runs.append(simulate(instance, name, router=router, clock=clock, slo=slo))
     except KeyboardInterrupt:
         interrupted = True
     except KvoptError as error:
@@ -80,10 +74,15 @@ def run_command(
             rows = Comparison(runs).rows() if runs else []
             members = [run.to_json() for run in runs]
             if slo is not None:
-                counts = [attained_in(run, slo) for run in runs]
-                pairs = zip(rows, counts, strict=True)
-                rows = [_with_attained(*pair, attain, len(instance)) for pair in pairs]
-                members = [{**row, "attained": n} for row, n in zip(members, counts, strict=True)]
+                for k, run in enumerate(runs):
+                    attained = members[k]["attained"] = attained_in(run, slo)
+                    (name, policy), *others = rows[k].items()
+                    cells: dict[str, object] = {name: policy, "in time": attained}
+                    if (share := level.attain) is not None:
+                        missed = len(instance) - (attained or 0)
+                        is_enough = missed <= allowed_misses(share, len(instance))
+                        cells[share] = "yes" if is_enough else "no"
+                    rows[k] = {**cells, **dict(others)}
             show({**assumed, "policies": members}, table(rows))
         if is_there and runs[0].evictions:
             say(
@@ -93,18 +92,6 @@ def run_command(
     if refused is not None:
         raise refused
     common.finish(status=common.INTERRUPTED * interrupted)
-
-
-def _with_attained(
-    row: dict[str, object], attained: int | None, attain: str | None, requests: int
-) -> dict[str, object]:
-    """Return a row with the number of requests that attain, and whether it is a share of them."""
-    (name, policy), *others = row.items()
-    cells: dict[str, object] = {name: policy, "in time": attained}
-    if attain is not None:
-        is_enough = requests - (attained or 0) <= allowed_misses(attain, requests)
-        cells[attain] = "yes" if is_enough else "no"
-    return {**cells, **dict(others)}
 
 
 def _write(run: PolicyRun, output: Path) -> None:
@@ -149,17 +136,16 @@ def plot_command(
     refuse("options", "give --schedule or --policy, not both", both)
     refuse("--seconds", "goes with --policy", seconds and not names)
     clock = timing.clock()
-    chosen = [policy(name) for name in names]  # refuse a wrong name before reading
     recorded = file if is_run(file) else None
     no_schedule = "goes without a recorded run, which is one"
     refuse("--schedule", no_schedule, recorded is not None and schedule is not None)
     options = ProblemOptions(**{**vars(problem), "file": None if recorded else file}, run=recorded)
-    instance, runs, _ = options.read(clock)
+    instance, run, _ = options.read(clock)
+    runs = [] if run is None else [run]
     with blamed_on(file):
         if wrong := [text for run in runs for text in run.violations()]:
             raise InvalidInput(f"on this clock: {wrong[0]}")
-        for name, scheduler in zip(names, chosen, strict=True):
-            runs.append(simulate(instance, scheduler, clock=clock, label=name))
+        runs += [simulate(instance, name, clock=clock) for name in names]
     drawn = None if schedule is None else read_schedule(schedule, instance)
     drawn_policy = None
     if len(runs) == 1 and clock.is_even and not (runs[0].evictions or runs[0].pauses):

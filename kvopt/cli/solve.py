@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from math import inf
 from pathlib import Path
 
-from kvopt import BoundResult, Instance, InvalidInput, Scope, SolveResult, bound, solve
+from kvopt import BoundResult, Instance, Scope, SolveResult, bound, solve
 from kvopt.cli import common
 from kvopt.cli.common import argument, blamed_on, finish, label, option, refuse, searching
 from kvopt.cli.printing import is_json, say, settings_table, show, table, written
@@ -42,8 +42,7 @@ class EngineOptions:
     )
     gap: float | None = option("Stop at this certified gap, 0.05 for 5%.", "G", min=0)
     scope: common.AllowedScope
-    slo: common.ServiceLevel
-    attain: common.Attain
+    level: common.LevelOptions
     explain: bool = option("Print the stages that apply, with their times, and end.")
 
 
@@ -63,9 +62,8 @@ def solve_command(
     the results so far.  Exit status: 0 when a schedule was found (for every file), 3 when none
     was, 130 after Ctrl-C, 143 after SIGTERM, 2 for input that is refused.
     """
-    if len(files) > 1 and (how.start is not None or output is not None):
-        raise InvalidInput("--start and -o go with a single FILE", field="options")
-    common.refuse_attain(how.attain, how.slo)
+    single = "--start and -o go with a single FILE"
+    refuse("options", single, len(files) > 1 and (how.start is not None or output is not None))
     clock, scope = timing.clock(), how.scope
     for name, path in {"--start": how.start, "--output": output}.items():
         no_seconds = "is in rounds, and goes without --seconds"
@@ -76,19 +74,7 @@ def solve_command(
     work = [_read(file, problem, clock) for file in files]
     timing.say_assumed()
     if how.explain:
-        for file, instance, _ in work:
-            search_limits = limits_of({"time_limit": limits.time_limit, "params": limits.params})
-            with blamed_on(file):
-                explained_problem = as_problem(instance, clock=clock, scope=scope, slo=how.slo)
-            rows = [
-                {
-                    "instance": label(file),
-                    "stage": stage,
-                    "seconds": "-" if limit == inf else f"{limit:.1f}",
-                }
-                for stage, limit in explained(Search(explained_problem, search_limits))
-            ]
-            print(*table(rows), sep="\n")
+        _explain(work, limits, clock, how)
         return
     results: list[SolveResult] = []
     with common.undisturbed() as signals:  # a late signal must not lose the answer
@@ -101,7 +87,7 @@ def solve_command(
                     clock=clock,
                     engine=how.engine,
                     scope=scope,
-                    slo=how.slo,
+                    slo=how.level.slo,
                     start=how.start,
                     quick_start=not how.cold,
                     presolve=how.presolve,
@@ -114,9 +100,28 @@ def solve_command(
             if solved.signal_number is not None or signals:
                 break
         with written(output, write_schedule, results[0].schedule):
-            _report(work, results, how.attain)
+            done = [(*read[:2], result) for read, result in zip(work, results, strict=False)]
+            rows = [{"file": str(file), **result.to_json()} for file, _, result in done]
+            answer = results[0].to_json() if len(work) == 1 else {"results": rows}
+            show(answer, _lines(done, how.level))
     is_missing = any(result.objective is None for result in results)
     finish(results[-1].signal_number, common.NOTHING_FOUND * is_missing)
+
+
+def _explain(
+    work: list[Work], limits: common.LimitOptions, clock: Clock, how: EngineOptions
+) -> None:
+    """Print the stages that apply to each instance, with their times."""
+    search_limits = limits_of({"time_limit": limits.time_limit, "params": limits.params})
+    for file, instance, _ in work:
+        with blamed_on(file):
+            problem = as_problem(instance, clock=clock, scope=how.scope, slo=how.level.slo)
+        stages = explained(Search(problem, search_limits))
+        rows = [
+            {"instance": label(file), "stage": stage, "seconds": "-" if s == inf else f"{s:.1f}"}
+            for stage, s in stages
+        ]
+        print(*table(rows), sep="\n")
 
 
 def _read(file: Path, problem: common.MemoryOptions, clock: Clock) -> Work:
@@ -127,25 +132,16 @@ def _read(file: Path, problem: common.MemoryOptions, clock: Clock) -> Work:
     return file, instance, time.monotonic() - began
 
 
-def _report(work: list[Work], results: list[SolveResult], attain: str | None) -> None:
-    done = [
-        (file, instance, result) for (file, instance, _), result in zip(work, results, strict=False)
-    ]
-    rows = [{"file": str(file), **result.to_json()} for file, _, result in done]
-    show(results[0].to_json() if len(work) == 1 else {"results": rows}, _lines(done, attain))
-
-
-def _lines(done: list[tuple[Path, Instance, SolveResult]], attain: str | None) -> Iterator[str]:
+def _lines(
+    done: list[tuple[Path, Instance, SolveResult]], level: common.LevelOptions
+) -> Iterator[str]:
     yield from table([_row(*row) for row in done])
     first = done[0][2]
     if not (first.clock.is_even and Scope.RUNS.covers(first.scope)):
         say(first.scope.sentence)
     for file, _, result in done:
         yield from settings_table(result.settings)
-        if result.in_time is not None:
-            yield f"{label(file)}: {result.in_time.sentence}"
-            if attain is not None:
-                yield f"{label(file)}: {result.in_time.verdict(attain)}"
+        yield from level.lines(result.in_time, f"{label(file)}: ")
         if result.eager_sentence is not None:
             yield f"{label(file)}: {result.eager_sentence}"
         for line in (*result.faults, *result.notes):
@@ -180,8 +176,7 @@ def bound_command(
     limits: common.LimitOptions,
     method: str | None = option("One of {methods}.", "NAME"),
     scope: common.AllowedScope,
-    slo: common.ServiceLevel,
-    attain: common.Attain,
+    level: common.LevelOptions,
     _json: common.Json,
 ) -> None:
     """Prove that no schedule has a smaller total latency.
@@ -189,7 +184,6 @@ def bound_command(
     With no --method a table of all methods is printed; with --json it is auto, the best of
     them.  The time limit is for each method.
     """
-    common.refuse_attain(attain, slo)
     instance, file = problem.read(), problem.file
     methods = [method or "auto"]
     if method is None and not is_json():
@@ -198,18 +192,20 @@ def bound_command(
     with common.undisturbed() as signals:
         for name in methods:
             with searching(file, f"{label(file)}, {name}") as observer:
-                level = None if results else slo  # once is enough
+                slo = None if results else level.slo  # once is enough
                 result = bound(
-                    instance, name, scope=scope, slo=level, observer=observer, **vars(limits)
+                    instance, name, scope=scope, slo=slo, observer=observer, **vars(limits)
                 )
             results.append(result)
             if result.signal_number is not None or signals:
                 break
-        show(results[0].to_json(), _bounds(results, instance, attain))
+        show(results[0].to_json(), _bounds(results, instance, level))
     finish(results[-1].signal_number)
 
 
-def _bounds(results: list[BoundResult], instance: Instance, attain: str | None) -> Iterator[str]:
+def _bounds(
+    results: list[BoundResult], instance: Instance, level: common.LevelOptions
+) -> Iterator[str]:
     best = max((r.value for r in results if r.value is not None), default=None)
     rows = [
         {
@@ -222,10 +218,7 @@ def _bounds(results: list[BoundResult], instance: Instance, attain: str | None) 
         for result in results
     ]
     yield from table(rows)
-    if (in_time := results[0].in_time) is not None:
-        yield in_time.sentence
-        if attain is not None:
-            yield in_time.verdict(attain)
+    yield from level.lines(results[0].in_time)
     if any(result.value is not None for result in results):
         say(results[0].scope.sentence)
     if instance.block_size > 1:

@@ -31,7 +31,6 @@ from kvopt.show.summary import counted
 
 if TYPE_CHECKING:
     from kvopt.studies import StudyProgress, StudyResult
-    from kvopt.studies.intervals import Runs
 
 _LOG_EVERY = 10.0
 """Seconds between two lines of progress in a log file."""
@@ -63,8 +62,9 @@ def study_command(
     crash or Ctrl-C.  Without a name the built-in studies are listed.  Exit status: 0, 1 if an
     instance failed, 130 after Ctrl-C, 2 for input that is refused.
     """
+    from kvopt.studies.answers import left_out
     from kvopt.studies.description import builtin_text, study_from_text
-    from kvopt.studies.running import run_study
+    from kvopt.studies.execution import run_study
 
     if name is None:
         _list()
@@ -92,35 +92,8 @@ def study_command(
         raise typer.Exit(common.INTERRUPTED) from None
     if is_watched():
         show_line("")
-    with common.undisturbed():
-        for message in result.damaged:
-            say(f"kvopt: {message}")
-        show(_to_json(result), _lines(result))
-    finish(result.signal_number, common.FAILED * bool(result.progress.failed))
-
-
-def _list() -> None:
-    from kvopt.studies.description import builtin_names, builtin_study
-
-    studies = [builtin_study(name, checked=False) for name in builtin_names()]
-    rows = [
-        {
-            "study": study.name,
-            "instances": sum(entry.draws for entry in study.entries) * len(study.limits),
-            "what it asks": study.title,
-        }
-        for study in studies
-    ]
-    listed = {"studies": [{"name": one.name, "title": one.title} for one in studies]}
-    show(listed, table(rows))
-
-
-def _to_json(result: StudyResult) -> dict[str, object]:
-    from kvopt.studies.answers import left_out
-
-    progress = result.progress
-    counts = ("instances", "done", "failed", "before")
-    return {
+    progress, counts = result.progress, ("instances", "done", "failed", "before")
+    answer = {
         "study": result.study.name,
         "directory": str(result.directory),
         **{key: getattr(progress, key) for key in counts},
@@ -130,27 +103,50 @@ def _to_json(result: StudyResult) -> dict[str, object]:
         "left_out": left_out(result.records),
         "seconds": round(progress.seconds, 3),
     }
+    with common.undisturbed():
+        for message in result.damaged:
+            say(f"kvopt: {message}")
+        show(answer, _lines(result))
+    finish(result.signal_number, common.FAILED * bool(progress.failed))
+
+
+def _list() -> None:
+    from kvopt.studies.description import builtin_names, builtin_study
+
+    rows, listed = [], []
+    for study in (builtin_study(name, checked=False) for name in builtin_names()):
+        count = sum(entry.draws for entry in study.entries) * len(study.limits)
+        rows.append({"study": study.name, "instances": count, "what it asks": study.title})
+        listed.append({"name": study.name, "title": study.title})
+    show({"studies": listed}, table(rows))
 
 
 def _lines(result: StudyResult) -> Iterator[str]:
     from kvopt.studies.answers import left_out
-    from kvopt.studies.intervals import by_policy, four_digits
+    from kvopt.studies.ratio_intervals import by_policy, four_digits, in_percent
 
     limits = result.study.limits[0]
     in_seconds = limits.batch_time is not None
-    rows = [
-        {
+    rows = []
+    for row in by_policy(result.records):
+        cells: dict[str, object] = {
             "policy": row.policy,
             "runs": len(row.records),
             "completed": len(row.done),
             "proved": row.proved,
             "mean x optimum": row.mean,
             "worst x optimum": row.worst,
-            **({"mean s": row.latency and four_digits(row.latency)} if in_seconds else {}),
-            **(_attaining(row, limits.attain) if limits.slo else {}),
         }
-        for row in by_policy(result.records)
-    ]
+        if in_seconds:
+            cells["mean s"] = row.latency and four_digits(row.latency)
+        if limits.slo:  # no schedule is above the ceiling
+            cells["attain"] = in_percent(row.attaining("attained"))
+            cells["ceiling"] = in_percent(row.attaining("ceiling"), up=True)
+            if limits.attain is not None:
+                reached, impossible = row.judged("reached"), row.judged("impossible")
+                share = f"{reached} of {len(row.records)}, impossible {impossible}"
+                cells[limits.attain] = share
+        rows.append(cells)
     yield from table(rows)
     yield from map(str, result.answer)
     for line in left_out(result.records):
@@ -166,20 +162,6 @@ def _lines(result: StudyResult) -> Iterator[str]:
     )
 
 
-def _attaining(row: Runs, share: str | None) -> dict[str, object]:
-    """Return how many attain the service levels, in which no schedule is above the ceiling."""
-    from kvopt.studies.intervals import in_percent
-
-    cells: dict[str, object] = {
-        "attain": in_percent(row.attaining("attained")),
-        "ceiling": in_percent(row.attaining("ceiling"), up=True),
-    }
-    if share is not None:
-        reached, impossible = row.judged("reached"), row.judged("impossible")
-        cells[share] = f"{reached} of {len(row.records)}, impossible {impossible}"
-    return cells
-
-
 def _observer(label: str) -> Callable[[StudyProgress], None]:
     """Return an observer that shows counts, rate, time left and the worst ratio.
 
@@ -187,28 +169,24 @@ def _observer(label: str) -> Callable[[StudyProgress], None]:
     """
     last_logged = -_LOG_EVERY
 
-    def show(progress: StudyProgress) -> None:
+    def observe(progress: StudyProgress) -> None:
         nonlocal last_logged
-        line = f"{label}  {_told(progress)}"
+        parts = [label, f"{progress.done}/{progress.instances} instances"]
+        if progress.failed:
+            parts.append(f"{progress.failed} failed")
+        if progress.rate is not None and progress.seconds_left is not None:
+            left = timedelta(seconds=round(progress.seconds_left))
+            parts += [f"{60 * progress.rate:.3g} a minute", f"{left} left"]
+        if (worst := progress.worst) is not None:
+            parts.append(f"worst {worst.ratio[0]:.3f} ({worst.policy}, {worst.instance.name})")
+        line = "  ".join(parts)
         if is_watched():
             show_line(line)
         elif time.monotonic() - last_logged >= _LOG_EVERY:
             last_logged = time.monotonic()
             say(line)
 
-    return show
-
-
-def _told(progress: StudyProgress) -> str:
-    parts = [f"{progress.done}/{progress.instances} instances"]
-    if progress.failed:
-        parts.append(f"{progress.failed} failed")
-    if progress.rate is not None and progress.seconds_left is not None:
-        left = timedelta(seconds=round(progress.seconds_left))
-        parts += [f"{60 * progress.rate:.3g} a minute", f"{left} left"]
-    if (worst := progress.worst) is not None:
-        parts.append(f"worst {worst.ratio[0]:.3f} ({worst.policy}, {worst.instance.name})")
-    return "  ".join(parts)
+    return observe
 
 
 def report_command(

@@ -26,16 +26,10 @@ _IDLE = 0.8
 class Loads:
     """Measurements of a run.
 
-    Parameters
-    ----------
-    full
-        Share of the time, from the first arrival to the last token, in which a cache is full.
-    work
-        Machine time that the requests need at least, over the time in which they arrive; None if
-        they arrive at once.
-    alone, roomy, latency
-        Mean latency in seconds: of each request alone on a machine, with a cache that holds all
-        requests, None if unknown, and in the run.
+    ``full`` is the share of the time, from the first arrival to the last token, in which a cache
+    is full; ``work`` the machine time that the requests need at least, over the time in which they
+    arrive, None if they arrive at once.  Mean latencies are in seconds: of each request alone on a
+    machine, with a cache that holds all requests (``roomy``), None if unknown, and in the run.
     """
 
     full: float
@@ -46,16 +40,9 @@ class Loads:
 
     @classmethod
     def of(cls, run: PolicyRun, block: int, roomy: PolicyRun | None) -> Self:
-        """Return the measurements of a completed run in seconds.
+        """Return the measurements of a completed run in seconds, whose blocks have so many tokens.
 
-        Parameters
-        ----------
-        run
-            The run.
-        block
-            Tokens of a block.
-        roomy
-            The run of its scheduler with a cache that holds all requests.
+        ``roomy`` is the run of its scheduler with a cache that holds all requests.
         """
         instance, model = run.instance, run.clock.batch_time
         arrivals = arrivals_ns(instance)

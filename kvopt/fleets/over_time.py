@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from kvopt.fleets.windows import Windows
+from kvopt.fleets.trace_windows import Windows
 from kvopt.problem.batch_time import NANOSECONDS
 from kvopt.show.dataframes import frame
 from kvopt.show.summary import Facts, Summarised, counted, rounded
@@ -132,10 +132,8 @@ class FleetOverTime(Summarised):
         else:
             upper = self.worded(self.sufficient, up=True)
             answer += f"with {upper} a schedule is known that does ({self.scheduler})."
-        answer += (
-            f" The formula of planners takes {self.worded(self.formula, up=True)}, and proves "
-        )
-        answer += "nothing"
+        formula = self.worded(self.formula, up=True)
+        answer += f" The formula of planners takes {formula}, and proves nothing"
         if self.formula_misses:
             answer += f"; {counted(self.formula_misses, 'window')} would miss with it"
         if beyond := self.problem.unavoidable:

@@ -6,29 +6,27 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
-from operator import gt
 from pathlib import Path
 from typing import Unpack
 
 from kvopt import Certificate, InvalidInput, read_certificate, write_certificate
-from kvopt import policy as policy_from
 from kvopt.bounds.machine_time_bound import machine_time_bound
-from kvopt.errors import Stopped, TooLarge
+from kvopt.errors import Stopped, TooLarge, refuse
 from kvopt.files.atomic import write_atomically
 from kvopt.files.reading import parse_json, read_text
+from kvopt.fleets.evaluating import TIME_LIMIT, Effort, Observer, covering, gpus_on
 from kvopt.fleets.over_time import FleetOverTime, WindowSizes
-from kvopt.fleets.running import TIME_LIMIT, Effort, Observer
-from kvopt.fleets.windows import Trial, Windows, length_of
+from kvopt.fleets.sizes import difference
+from kvopt.fleets.trace_windows import Trial, Windows, length_of
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.interrupts import signals_remembered
 from kvopt.incumbent.limits import limits_of
 from kvopt.kernels.budget import Budget
 from kvopt.kernels.compiler import wait_until
 from kvopt.problem.clocks import Clock
-from kvopt.problem.hardware.roofline import gpus_of
 from kvopt.problem.instance import MAX_WORKERS, Instance
 from kvopt.problem.problem import Problem, as_problem
-from kvopt.problem.scopes import Scope, least_scope
+from kvopt.problem.scopes import Scope
 from kvopt.problem.slo import Slo
 from kvopt.search.attaining import bound_in_time
 from kvopt.simulate.routers import ArrivalRouter, label_of
@@ -95,39 +93,27 @@ def fleet_over_time(
     [(2, 1, 2), (1, 1, 1)]
     """
     problem = as_problem(instance, clock=clock, slo=slo, scope=scope)
-    if not len(problem.instance):
-        raise InvalidInput("has no requests", field="requests")
-    if problem.slo is None:
-        raise InvalidInput("needs a service level: --slo ttft=2s,tpot=50ms", field="--every")
-    if not str(attain).endswith("%"):
-        reason = f"must be a share of each window, 99% say, got {attain}"
-        raise InvalidInput(reason, field="--attain")
-    pairs = _pairs(policies or SCHEDULERS, routers or ROUTERS)
-    needed = (policy_from(name).scope(rounds=problem.clock.is_even) for _, name in pairs)
-    problem = replace(problem, scope=least_scope([*needed, problem.scope]))
-    units = problem.instance, problem.clock
-    length = length_of(every, *units, "--every")
-    start = 0 if start_up is None else length_of(start_up, *units, "--start-up")
-    windows = Windows(problem, length, attain, start)
-    if gpus is None and problem.clock.model is not None:
-        gpus = gpus_of(problem.clock.model)
-    directory = None if out is None else Path(out)
-    work = _Work(windows, str(every), directory, gpus, effort)
-    return work.results(pairs)
-
-
-def _pairs(policies: Sequence[str], routers: Sequence[str]) -> list[tuple[str, str]]:
-    """Return pairs of a router and a scheduler."""
+    refuse("requests", "has no requests", not len(problem.instance))
+    no_level = "needs a service level: --slo ttft=2s,tpot=50ms"
+    refuse("--every", no_level, problem.slo is None)
+    no_share = f"must be a share of each window, 99% say, got {attain}"
+    refuse("--attain", no_share, not str(attain).endswith("%"))
     for name in routers:
-        if not isinstance(router_from(name), ArrivalRouter):
-            reason = "goes with routers that send requests on arrival, such as least-requests"
-            raise InvalidInput(f"{reason}, not with {name}", field="--every")
-    return [(way, name) for name in policies for way in routers]
+        reason = "goes with routers that send requests on arrival, such as least-requests, not with"
+        refuse("--every", f"{reason} {name}", not isinstance(router_from(name), ArrivalRouter))
+    pairs = [(way, name) for name in policies or SCHEDULERS for way in routers or ROUTERS]
+    problem = covering(problem, (name for _, name in pairs))
+    length = length_of(every, problem, "--every")
+    start = 0 if start_up is None else length_of(start_up, problem, "--start-up")
+    gpus = gpus_on(problem.clock) if gpus is None else gpus
+    directory = None if out is None else Path(out)
+    windows = Windows(problem, length, attain, start)
+    return _Search(windows, str(every), directory, gpus, effort).results(pairs)
 
 
 @dataclass
-class _Work:
-    """Results so far."""
+class _Search:
+    """Both sides of all windows so far."""
 
     windows: Windows
     every: str
@@ -142,21 +128,27 @@ class _Work:
     def __post_init__(self) -> None:
         self.budget = Budget()
         self.tell: Observer = self.effort.get("observer", lambda _: None)
-        self.formula = self.windows.formula()
-        self.machine_time = self.windows.machine_time()
+        problem, length = self.windows.problem, self.windows.length
+        self.machine_time = machine_time_bound(problem, length, self.windows.allowed)
 
     def results(self, pairs: Sequence[tuple[str, str]]) -> FleetOverTime:
         """Do all work that is left, and return the results."""
         stored: Sequence[int] | None = None
         if self.directory is not None:
             stored = self._read(self.directory)
-            self._keep_machine_time(self.directory)
+            problem = self.windows.problem
+            whole = Certificate(
+                replace(problem.instance, workers=1), None, None,
+                clock=problem.clock, scope=problem.scope, machine_time=self.machine_time,
+            )  # fmt: skip
+            self._write(self.directory, "machine-time", whole)
         with signals_remembered(self.budget.interrupt):
             try:
                 for k in range(len(self.windows)):
                     if k not in self.proved:
                         self.tell(f"window {k + 1} of {len(self.windows)}: proof")
-                        self._prove(k)
+                        self.proved[k], certificate = self._proof(k)
+                        self._keep(k, certificate)
                 for way, name in pairs:
                     with wait_until(self.budget.over):
                         self._simulate(way, name, stored)
@@ -167,13 +159,13 @@ class _Work:
 
     def result(self) -> FleetOverTime:
         """Return the results so far."""
-        sizes = []
-        for k, members in enumerate(self.windows.members):
+        windows, sizes = self.windows, []
+        for k, members in enumerate(windows.members):
             upper = [column[k] for column in self.best or ()]
-            size = self.windows.begin(k), len(members), self.windows.allowed[k], self.formula[k]
+            size = windows.begin(k), len(members), windows.allowed[k], windows.formula[k]
             sizes.append(WindowSizes(*size, self.proved.get(k), *upper))
         return FleetOverTime(
-            self.windows,
+            windows,
             self.every,
             tuple(sizes),
             self.machine_time.value,
@@ -184,10 +176,6 @@ class _Work:
         )
 
     # ---- files --------------------------------------------------------------------------
-
-    def _certificate(self, k: int) -> Path:
-        assert self.directory is not None
-        return self.directory / f"window-{k + 1}.cert.json"
 
     def _read(self, directory: Path) -> list[int] | None:
         """Take over the proofs of a folder, each checked again; return its numbers of machines."""
@@ -201,81 +189,62 @@ class _Work:
                 raise InvalidInput(reason, field="--out", file=str(path))
         rows = stored["windows"]
         for k, proved in enumerate(row["proved"] for row in rows):
-            if proved is not None and self._is_certified(k, proved):
+            if proved is not None and self._is_certified(k, proved, directory):
                 self.proved[k] = proved
         counts = [row["sufficient"] for row in rows]
         return None if None in counts else counts
 
-    def _is_certified(self, k: int, proved: int) -> bool:
+    def _is_certified(self, k: int, proved: int, directory: Path) -> bool:
         """Whether the folder has a certificate that fewer machines are too few."""
-        needed = self._needed(k)
+        part, needed = self._needed(k)
         if proved <= (needed > 0):
             return True
-        part, path = self.windows.due_inside(k), self._certificate(k)
+        path = directory / f"window-{k + 1}.cert.json"
         if part is None or not path.exists():
             return False
         certificate = read_certificate(path)
-        fleet = replace(part.instance, workers=proved - 1)
-        return (
-            certificate.in_time is not None
-            and certificate.in_time.ceiling < needed
-            and (
-                certificate.instance.hash,
-                certificate.clock,
-                certificate.scope,
-                certificate.in_time.slo,
-            )
-            == (fleet.hash, part.clock, part.scope, part.slo)
-        )
+        is_other = difference(certificate, as_problem(part, workers=proved - 1))
+        in_time = certificate.in_time
+        return in_time is not None and in_time.ceiling < needed and not is_other
 
-    def _keep(self, k: int | None = None, certificate: Certificate | None = None) -> None:
+    def _keep(self, k: int = 0, certificate: Certificate | None = None) -> None:
         """Write a certificate of a window, and the results so far."""
         if self.directory is None:
             return
-        self.directory.mkdir(parents=True, exist_ok=True)
-        if k is not None and certificate is not None:
-            self._write(certificate, self._certificate(k))
+        if certificate is not None:
+            self._write(self.directory, f"window-{k + 1}", certificate)
         results = json.dumps(self.result().to_json(), indent=1)
         write_atomically(self.directory / RESULTS, results + "\n")
 
-    def _keep_machine_time(self, directory: Path) -> None:
-        """Write a certificate of the machine time."""
-        problem = self.windows.problem
-        directory.mkdir(parents=True, exist_ok=True)
-        whole = Certificate(
-            replace(problem.instance, workers=1), None, None,
-            clock=problem.clock, scope=problem.scope, machine_time=self.machine_time,
-        )  # fmt: skip
-        self._write(whole, directory / "machine-time.cert.json")
-
-    def _write(self, certificate: Certificate, path: Path) -> None:
+    def _write(self, directory: Path, name: str, certificate: Certificate) -> None:
         """Write a certificate, unless it has so many requests that it could not be read."""
+        directory.mkdir(parents=True, exist_ok=True)
         try:
-            write_certificate(certificate, path)
+            write_certificate(certificate, directory / f"{name}.cert.json")
         except TooLarge as error:
             self.tell(f"kvopt: {error}")
 
     # ---- the lower side -----------------------------------------------------------------
 
-    def _needed(self, k: int) -> int:
-        """Return how many of the requests due inside a window attain at least."""
+    def _needed(self, k: int) -> tuple[Problem | None, int]:
+        """Return the requests due inside a window, and how many of them attain at least."""
         part = self.windows.due_inside(k)
-        return 0 if part is None else len(part.instance) - self.windows.allowed[k]
+        return part, 0 if part is None else len(part.instance) - self.windows.allowed[k]
 
-    def _prove(self, k: int) -> None:
-        """Find the largest number of machines that a ceiling shows to be too few.
+    def _proof(self, k: int) -> tuple[int, Certificate | None]:
+        """Return the fewest machines that no ceiling shows to be too few, and the proof.
 
-        It begins at the number that the machine time of these requests suggests.
+        The search begins at the number that the machine time of these requests suggests.
         """
-        part, needed = self.windows.due_inside(k), self._needed(k)
+        part, needed = self._needed(k)
         if part is None or needed < 1:
-            self.proved[k] = 0
-            return self._keep()
+            return 0, None
         best: Certificate | None = None
         excluded, allowed = 0, MAX_WORKERS
         length = self.windows.length
         time = machine_time_bound(part, length, [self.windows.allowed[k]])
         count = max(time.value // length, 1)
+        # One by one until a number is not excluded, then by halves.
         while excluded + 1 < allowed:
             certificate = self._ceiling(part, count)
             if self.budget.over():
@@ -286,17 +255,14 @@ class _Work:
             else:
                 allowed = count
             count = count + 1 if allowed == MAX_WORKERS else (excluded + allowed) // 2
-        self.proved[k] = excluded + 1
-        self._keep(k, best)
-        return None
+        return excluded + 1, best
 
     def _ceiling(self, part: Problem, count: int) -> Certificate:
         """Return a certificate with a ceiling for so many machines."""
         time_limit = self.effort.get("time_limit", TIME_LIMIT)
         limits = limits_of({"time_limit": time_limit, "threads": self.effort.get("threads")})
-        fleet = replace(part, instance=replace(part.instance, workers=count))
         budget = self.budget.part(most=limits.time_limit)
-        search = Search(fleet, limits, budget=budget, checkable=True)
+        search = Search(as_problem(part, workers=count), limits, budget=budget, checkable=True)
         bound_in_time(search, search.budget)
         certificate = search.result("fleet").certificate()
         command = {"command": self.effort.get("command")}
@@ -306,40 +272,35 @@ class _Work:
 
     def _simulate(self, way: str, name: str, stored: Sequence[int] | None) -> None:
         """Search for numbers of machines on which a scheduler attains, and keep better ones."""
-        label = label_of(way, name)
+        windows, label = self.windows, label_of(way, name)
 
         @cache
         def simulated(counts: tuple[int, ...]) -> Trial | None:
             self.tell(f"{label}: up to {max(counts)} machines, {sum(counts):,} in all windows")
-            trial, _ = self.windows.simulated(name, way, counts, self.budget.over)
-            if trial is not None and not _failing(trial, self.windows):
+            schedule = windows.simulated(name, way, counts, self.budget.over)
+            trial = windows.trial(counts, schedule)
+            if trial is not None and not windows.failing(trial):
                 self._offer(trial, label)
             return trial
 
-        floors = self.windows.floors
         if self.formula_misses is None:
-            trial = simulated((*map(max, self.formula, floors),))
-            failing = range(len(floors)) if trial is None else _failing(trial, self.windows)
-            self.formula_misses = len(failing)
-        start = [*map(max, stored or (self.best.counts if self.best else self.formula), floors)]
-        lowest = [max(self.proved.get(k, 0), floor) for k, floor in enumerate(floors)]
-        lower_counts(self.windows, simulated, start, lowest)
+            trial = simulated((*map(max, windows.formula, windows.floors),))
+            self.formula_misses = len(windows.failing(trial))
+        counts = stored or (self.best.counts if self.best else windows.formula)
+        start = [*map(max, counts, windows.floors)]
+        lowest = [max(self.proved.get(k, 0), floor) for k, floor in enumerate(windows.floors)]
+        lower_counts(windows, simulated, start, lowest)
 
     def _offer(self, trial: Trial, label: str) -> None:
         """Keep numbers of machines that suffice, if they take less machine time."""
-        if self.best is None or self._cost(trial) < self._cost(self.best):
+
+        def cost(trial: Trial) -> tuple[int, int]:
+            machines = sum(trial.counts)
+            return self.windows.length * machines + sum(trial.drained), machines
+
+        if self.best is None or cost(trial) < cost(self.best):
             self.best, self.scheduler = trial, label
             self._keep()
-
-    def _cost(self, trial: Trial) -> tuple[int, int]:
-        """Return the machine time of a trial, and the sum of its numbers."""
-        machines = sum(trial.counts)
-        return self.windows.length * machines + sum(trial.drained), machines
-
-
-def _failing(trial: Trial, windows: Windows) -> list[int]:
-    """Return the windows in which too many requests miss."""
-    return [k for k, is_above in enumerate(map(gt, trial.misses, windows.allowed)) if is_above]
 
 
 def lower_counts(
@@ -348,22 +309,15 @@ def lower_counts(
     start: Sequence[int],
     lowest: Sequence[int],
 ) -> Trial | None:
-    """Return the trial with the least numbers of machines that a search finds to suffice.
+    """Return the trial with the lowest numbers of machines that a search finds to suffice.
 
-    Parameters
-    ----------
-    windows
-        The windows.
-    simulated
-        Simulates numbers of machines.
-    start, lowest
-        Numbers to begin with, and such that fewer are known to be too few.
+    It begins with ``start``; fewer machines than ``lowest`` are known to be too few.
     """
     # Windows that fail get more machines, and from the second time on the windows before as well.
     counts, below = [*map(max, start, lowest)], [count - 1 for count in lowest]
     for attempt in range(_RAISES):
         trial = simulated(tuple(counts))
-        failing = range(len(counts)) if trial is None else _failing(trial, windows)
+        failing = windows.failing(trial)
         if not failing:
             break
         for k in failing:
@@ -386,7 +340,7 @@ def lower_counts(
         parity = 1 - parity
         while tried:
             trial = simulated(tuple(tried.get(k, count) for k, count in enumerate(best.counts)))
-            failing = range(len(counts)) if trial is None else _failing(trial, windows)
+            failing = windows.failing(trial)
             if trial is not None and not failing:
                 best = trial
                 break

@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kvopt import Certificate, Instance, InvalidInput, Scope, read_certificate, write_certificate
-from kvopt.fleets.measures import Measure, Target
+from kvopt.fleets.targets import Band, Measure, Target
 from kvopt.incumbent.proofs import CheckedBound
+from kvopt.problem.problem import Problem
 from kvopt.show.dataframes import frame
 from kvopt.show.summary import Facts, Summarised, counted, far_apart, relative_gap
 
@@ -20,61 +21,21 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 
-@dataclass(frozen=True)
-class Band:
-    """Result for one number of machines.
-
-    Parameters
-    ----------
-    workers
-        Number of machines.
-    lower, upper
-        No schedule has a smaller total latency, or fewer misses, and one is known that has this
-        many; None while unknown.
-    lower_from, upper_from
-        Number of machines of the certificate that proves it: a bound for more machines holds for
-        fewer, and a schedule may leave machines unused.
-    found_by
-        Source of the schedule.
-    runs
-        The value of each scheduler, by its name after that of its router; None if it did not
-        complete.
-    bounded_by
-        The kind of the proof.
-    """
-
-    workers: int
-    lower: int | None
-    upper: int | None
-    lower_from: int | None
-    upper_from: int | None
-    found_by: str | None
-    runs: Mapping[str, int | None]
-    bounded_by: str | None = None
-
-    def to_json(self) -> dict[str, Any]:
-        """Return an object of ``fleets`` that ``kvopt fleet --json`` prints."""
-        return {**vars(self), "runs": dict(self.runs)}
-
-
-def bands_of(known: Mapping[int, Certificate], measure: Measure) -> tuple[Band, ...]:
+def bands_of(certificates: Mapping[int, Certificate], measure: Measure) -> tuple[Band, ...]:
     """Return the band that certificates prove for each number of workers.
 
     Fewer machines are never better: a bound holds for fewer too, and a schedule for more.
     """
-    sides = {count: measure.known(certificate) for count, certificate in known.items()}
+    proved = [measure.band(certificates[count]) for count in sorted(certificates)]
     bands = []
-    for workers in sorted(sides):
-        bounds = [(k.lower, c) for c, k in sides.items() if c >= workers and k.lower is not None]
-        best = [(k.upper, c) for c, k in sides.items() if c <= workers and k.upper is not None]
-        lower, lower_from = max(bounds, default=(None, None))
-        upper, upper_from = min(best, default=(None, None))
-        found_by = None if upper_from is None else sides[upper_from].found_by
-        bounded_by = None if lower_from is None else sides[lower_from].bounded_by
-        runs = sides[workers].runs
-        bands.append(
-            Band(workers, lower, upper, lower_from, upper_from, found_by, runs, bounded_by)
-        )
+    for band in proved:
+        bounds = [b for b in proved if b.workers >= band.workers and b.lower is not None]
+        best = [b for b in proved if b.workers <= band.workers and b.upper is not None]
+        low = max(bounds, key=lambda b: (b.lower, b.workers), default=Band(0))
+        up = min(best, key=lambda b: (b.upper, b.workers), default=Band(0))
+        lower = replace(band, lower=low.lower, lower_from=low.lower_from, bounded_by=low.bounded_by)
+        upper = replace(lower, upper=up.upper, upper_from=up.upper_from, found_by=up.found_by)
+        bands.append(upper)
     return tuple(bands)
 
 
@@ -84,16 +45,12 @@ class FleetSizes(Summarised):
 
     Parameters
     ----------
-    instance
-        The problem, with the number of machines of a run to match, or its own.
     target
         The target of a fleet.
     bands
         The band of each number of machines, the fewest first.
     measure
-        The measure, and the clock.
-    scope
-        Scope of the bounds.
+        The measure of the problem, with the machines of a run to match, or its own.
     left
         Numbers of machines that were not evaluated, after Ctrl-C.
     signal_number
@@ -105,15 +62,23 @@ class FleetSizes(Summarised):
         to suffice.
     """
 
-    instance: Instance
     target: Target
     bands: tuple[Band, ...]
     measure: Measure
-    scope: Scope = Scope.RUNS
     left: tuple[int, ...] = ()
     signal_number: int | None = None
     gpus: int | None = None
     formula: int | None = None
+
+    @property
+    def instance(self) -> Instance:
+        """The instance of the problem."""
+        return self.measure.instance
+
+    @property
+    def scope(self) -> Scope:
+        """Scope of the bounds."""
+        return self.measure.problem.scope
 
     @property
     def machines(self) -> tuple[int | None, int | None]:
@@ -133,11 +98,11 @@ class FleetSizes(Summarised):
 
     def is_impossible(self, band: Band) -> bool:
         """Whether no schedule reaches the target with so many machines."""
-        return band.lower is not None and band.lower > self.target.most
+        return band.lower is not None and band.lower > self.target.limit
 
     def is_reached(self, band: Band) -> bool:
         """Whether a schedule is known that reaches it."""
-        return band.upper is not None and band.upper <= self.target.most
+        return band.upper is not None and band.upper <= self.target.limit
 
     @property
     def needs(self) -> dict[str, int | None]:
@@ -146,7 +111,7 @@ class FleetSizes(Summarised):
             label: [
                 band.workers
                 for band in self.bands
-                if (value := band.runs.get(label)) is not None and value <= self.target.most
+                if (value := band.runs.get(label)) is not None and value <= self.target.limit
             ]
             for label in self.labels
         }
@@ -158,28 +123,25 @@ class FleetSizes(Summarised):
     @property
     def answer(self) -> str:
         """Return the conclusions from the certificates, in sentences."""
-        least, enough = self.machines
-        if least is None:
+        lowest, enough = self.machines
+        if lowest is None:
             return "Nothing is known yet."
-        proofs = {band.workers: band.bounded_by for band in self.bands}
-        what = self.target.said + (f", by {proof}" if (proof := proofs.get(least - 1)) else "")
-        claim = (
-            f"Any covered scheduler needs at least {self._counted(least)} for {what}"
-            if least > 1
-            else f"No number of machines is ruled out for {self.target.said}"
-        )
+        proof = {band.workers: band.bounded_by for band in self.bands}.get(lowest - 1)
+        claim = f"No number of machines is ruled out for {self.target.words}; "
+        if lowest > 1:
+            by = f", by {proof}" if proof else ""
+            needed = self._counted(lowest)
+            claim = f"Any covered scheduler needs at least {needed} for {self.target.words}{by}; "
         if enough is None:
-            return f"{claim}; no schedule is known that does.{self._needed}{self._planned}"
-        name = self._enough()[enough]
-        with_ = f"with {self._counted(enough)} a schedule is known that does ({name})"
-        return f"{claim}; {with_}{self._between(least, enough)}.{self._needed}{self._planned}"
-
-    @property
-    def _planned(self) -> str:
-        """Return the number of machines of the formula, as a sentence."""
-        if self.formula is None:
-            return ""
-        return f" The formula of planners makes {self._counted(self.formula)}, and proves nothing."
+            claim += "no schedule is known that does."
+        else:
+            run = f"a schedule is known that does ({self._enough()[enough]})"
+            claim += f"with {self._counted(enough)} {run}{self._between(lowest, enough)}."
+        claim += self._needed
+        if self.formula is not None:
+            machines = self._counted(self.formula)
+            claim += f" The formula of planners makes {machines}, and proves nothing."
+        return claim
 
     def _counted(self, machines: int) -> str:
         """Return a number of machines, and of their GPUs."""
@@ -189,23 +151,24 @@ class FleetSizes(Summarised):
     @property
     def _needed(self) -> str:
         """Return what each scheduler needs behind its best router, as a sentence."""
-        most = self._counted(max((band.workers for band in self.bands), default=0))
+        largest = self._counted(max((band.workers for band in self.bands), default=0))
         best: dict[str, tuple[str, int | None]] = {}
         for label, count in sorted(self.needs.items(), key=lambda row: row[1] or math.inf):
             best.setdefault(label.rpartition(" + ")[2], (label, count))
         parts = [
-            f"{label} needs {f'more than {most}' if count is None else self._counted(count)}"
+            f"{label} needs {f'more than {largest}' if count is None else self._counted(count)}"
             for label, count in best.values()
         ]
         return f" As a scheduler, {'; '.join(parts)}." if parts else ""
 
-    def _between(self, least: int, enough: int) -> str:
-        if least == enough:
+    def _between(self, lowest: int, enough: int) -> str:
+        """Return whether fewer machines than are known to be enough may be enough."""
+        if lowest == enough:
             return ", so with hindsight that is the least"
-        open_ = str(least) if least == enough - 1 else f"{least} to {enough - 1}"
+        open_ = str(lowest) if lowest == enough - 1 else f"{lowest} to {enough - 1}"
         gaps = {band.workers: relative_gap(band.upper, band.lower) for band in self.bands}
-        apart = far_apart(gaps.get(least))
-        why = f", as with {counted(least, 'machine')} {apart}" if apart else ""
+        apart = far_apart(gaps.get(lowest))
+        why = f", as with {counted(lowest, 'machine')} {apart}" if apart else ""
         return f", and whether {open_} can be enough is open{why}"
 
     @property
@@ -217,7 +180,7 @@ class FleetSizes(Summarised):
         """Return the facts of a summary."""
         return {
             "instance": self.instance.name,
-            "target": self.target.said,
+            "target": self.target.words,
             "answer": self.answer,
             **{
                 f"{band.workers} machines": f"{self.measure.worded(band.lower, up=False)} to "
@@ -234,13 +197,13 @@ class FleetSizes(Summarised):
     def to_json(self) -> dict[str, Any]:
         """Return the object that ``kvopt fleet --json`` prints."""
         return {
-            "fleets": [band.to_json() for band in self.bands],
+            "fleets": [vars(band) for band in self.bands],
             "machines": list(self.machines),
             "needs": self.needs,
             "formula": self.formula,
             "gpus": self.gpus,
-            "target": self.target.most,
-            "target_said": self.target.said,
+            "target": self.target.limit,
+            "target_said": self.target.words,
             "unit": self.measure.unit,
             "requests": len(self.instance),
             "instance": self.instance.hash,
@@ -282,14 +245,14 @@ class FleetSizes(Summarised):
             ]
             for label, values in curves.items()
         }
-        most, measure = float(self.measure.mean(self.target.most)), self.measure
-        return figure_of(fleet_sizes(sides, lines, most, measure.axis, ax, scale=measure.scale))
+        measure, target = self.measure, float(self.measure.mean(self.target.limit))
+        return figure_of(fleet_sizes(sides, lines, target, measure.axis, ax, scale=measure.scale))
 
 
 _SUFFIX = ".cert.json"
 
 
-def read_folder(directory: Path, measure: Measure, scope: Scope) -> dict[int, Certificate]:
+def read_folder(directory: Path, problem: Problem) -> dict[int, Certificate]:
     """Return the certificates of a folder by number of workers, each checked again.
 
     Raises
@@ -302,23 +265,24 @@ def read_folder(directory: Path, measure: Measure, scope: Scope) -> dict[int, Ce
         name = path.name.removesuffix(_SUFFIX)
         if not name.isdecimal():
             continue
-        certificate = read_certificate(path)
-        levels = certificate.in_time
-        for what, here, wanted in (
-            (
-                "instance",
-                certificate.instance.hash,
-                replace(measure.instance, workers=int(name)).hash,
-            ),
-            ("clock", certificate.clock, measure.clock),
-            ("scope", certificate.scope, scope),
-            ("service level", levels and levels.slo, measure.slo),
-        ):
-            if here != wanted:
-                reason = f"is a certificate of another {what}: name another folder"
-                raise InvalidInput(reason, field="--out", file=str(path))
-        certificates[int(name)] = certificate
+        certificate = certificates[int(name)] = read_certificate(path)
+        fleet = replace(problem, instance=replace(problem.instance, workers=int(name)))
+        if other := difference(certificate, fleet):
+            reason = f"is a certificate of another {other}: name another folder"
+            raise InvalidInput(reason, field="--out", file=str(path))
     return certificates
+
+
+def difference(certificate: Certificate, problem: Problem) -> str | None:
+    """Return in what a certificate is of another problem, None if it is not."""
+    slo = None if certificate.in_time is None else certificate.in_time.slo
+    pairs = {
+        "instance": (certificate.instance.hash, problem.instance.hash),
+        "clock": (certificate.clock, problem.clock),
+        "scope": (certificate.scope, problem.scope),
+        "service level": (slo, problem.slo),
+    }
+    return next((name for name, (its, wanted) in pairs.items() if its != wanted), None)
 
 
 def keep(directory: Path, certificate: Certificate) -> None:

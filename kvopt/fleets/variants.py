@@ -37,17 +37,7 @@ Simulate = Callable[[str], PolicyRun | None]
 
 
 class Knowledge(NamedTuple):
-    """What a server must know and change for a class of settings.
-
-    Parameters
-    ----------
-    name
-        Name in JSON.
-    words
-        Words for readers.
-    covers
-        Whether a setting belongs to the class.
-    """
+    """A class of settings by what a server must know: its name, words, and which it covers."""
 
     name: str
     words: str
@@ -64,20 +54,11 @@ CLASSES = (
 
 @dataclass(frozen=True)
 class Variant:
-    """A simulated server: no proof.
+    """A simulated server, in words what it knows and changes: no proof.
 
-    Parameters
-    ----------
-    name
-        ``settings``, ``prompts``, or ``outputs`` with an error in percent.
-    words
-        What it knows and changes, in words.
-    run
-        Its run.
-    flags
-        Options of ``vllm serve``.
-    priority
-        What clients send as the priority of a request, empty for the order of arrival.
+    Names are ``settings``, ``prompts``, or ``outputs`` with an error in percent.  ``flags`` are
+    options of ``vllm serve``; clients send ``priority`` as that of a request, nothing for the
+    order of arrival.
     """
 
     name: str
@@ -128,21 +109,10 @@ def policy_of(setting: ServerSetting, scheduler: str, **keys: object) -> str:
 def variants(
     problem: Problem, scheduler: str, simulate: Simulate, budget: Budget
 ) -> Iterator[Variant]:
-    """Yield servers of each class, simulated with the rules of a scheduler.
+    """Yield servers of each class, simulated with the other rules of a scheduler, in seconds.
 
     Compiled loops choose the finalists of each class among limits and orders.  The first of all
     classes come first; later ones may be better.
-
-    Parameters
-    ----------
-    problem
-        The problem, in seconds.
-    scheduler
-        The scheduler whose other rules stay.
-    simulate
-        Runs a scheduler.
-    budget
-        Time.
     """
     server = policy_from(scheduler)
     today = ServerSetting.of_policy(scheduler) if isinstance(server, ServerPolicy) else None
@@ -158,28 +128,23 @@ def variants(
             finalists.insert(1, replace(today, by=by, prompts=None))
     for row in zip_longest(*ranked):
         for knowledge, setting in zip(CLASSES, row, strict=True):
-            for error in ERRORS if knowledge.name == "outputs" else (None,):
+            for name, words, error in _named(knowledge):
                 if setting is None or budget.over():
                     continue
                 noise = {} if not error else {"pred": "noise", "eps": error}
                 if (run := simulate(policy_of(setting, scheduler, **noise))) is not None:
-                    name, words = _named(knowledge, error)
-                    advice = setting.flags or "", _PRIORITIES[setting.by]
-                    yield Variant(name, words, run, *advice)
+                    yield Variant(name, words, run, setting.flags or "", _PRIORITIES[setting.by])
 
 
-def _named(knowledge: Knowledge, error: float | None) -> tuple[str, str]:
-    """Return name and words of a class with predictions that err."""
-    name, words, _ = knowledge
-    if error is None:
-        return name, words
-    about = f"off by up to {error:.0%}" if error else "exact"
-    return f"{name} {error:.0%}", f"{words}, {about}"
+def _named(knowledge: Knowledge) -> Iterator[tuple[str, str, float | None]]:
+    """Yield name, words and error of each variant of a class: predictions may err."""
+    if knowledge.name != "outputs":
+        yield knowledge.name, knowledge.words, None
+        return
+    for error in ERRORS:
+        about = f"off by up to {error:.0%}" if error else "exact"
+        yield f"{knowledge.name} {error:.0%}", f"{knowledge.words}, {about}", error
 
 
-NAMES = dict(
-    _named(knowledge, error)
-    for knowledge in CLASSES
-    for error in (ERRORS if knowledge.name == "outputs" else (None,))
-)
+NAMES = {name: words for knowledge in CLASSES for name, words, _ in _named(knowledge)}
 """Names of variants in their order, with words."""

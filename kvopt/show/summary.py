@@ -36,10 +36,10 @@ class Summarised:
         raise NotImplementedError
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__}: {', '.join(f'{k} {v}' for k, v in self._said())}>"
+        return f"<{type(self).__name__}: {', '.join(f'{k} {v}' for k, v in self._rows())}>"
 
     def __str__(self) -> str:
-        facts = self._said()
+        facts = self._rows()
         width = max((len(name) for name, _ in facts), default=0)
         lines = [type(self).__name__, *(f"  {name:{width}}  {value}" for name, value in facts)]
         if self.footnote is not None:
@@ -51,12 +51,12 @@ class Summarised:
         rows = "".join(
             f'<tr><th style="text-align:left">{escape(name)}</th>'
             f'<td style="text-align:left">{escape(value)}</td></tr>'
-            for name, value in self._said()
+            for name, value in self._rows()
         )
         below = "" if self.footnote is None else f"<p><small>{escape(self.footnote)}</small></p>"
         return f"<table><caption>{type(self).__name__}</caption>{rows}</table>{below}"
 
-    def _said(self) -> list[tuple[str, str]]:
+    def _rows(self) -> list[tuple[str, str]]:
         return [(name, worded(value)) for name, value in self.facts().items() if value is not None]
 
 
@@ -87,16 +87,16 @@ def worded(value: object) -> str:
 
 
 def spread(values: Sequence[int]) -> str | None:
-    """Return the least and the largest of some integers, None for none."""
+    """Return the smallest and the largest of some integers, None for none."""
     if not values:
         return None
-    least, most = min(values), max(values)
-    return f"{least:,}" if least == most else f"{least:,} to {most:,}"
+    low, high = min(values), max(values)
+    return f"{low:,}" if low == high else f"{low:,} to {high:,}"
 
 
-def counted(count: int, one: str) -> str:
+def counted(count: int, noun: str) -> str:
     """Return a number with its noun."""
-    return f"{count:,} {one}{'' if count == 1 else 's'}"
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def share(value: Fraction | float | None) -> str | None:

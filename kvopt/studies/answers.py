@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from functools import partial
 
 from kvopt.show.summary import UNDECIDED, counted, far_apart, rounded
-from kvopt.studies.intervals import Interval, Runs, by_policy
-from kvopt.studies.records import Record
+from kvopt.studies.ratio_intervals import Interval, Runs, by_policy
+from kvopt.studies.record_lines import Record
 
 _ALL = 4
 """Up to so many schedulers each is named; of more, the best and the worst one."""
@@ -17,7 +16,7 @@ def answer(records: Sequence[Record]) -> list[str]:
     """Return the sentences on the ratio of each scheduler, none if nothing completed."""
     rows = by_policy(records)
     partly = [row for row in rows if len(row.done) < len(row.records)]
-    judged = [row for row in rows if row not in partly and row.mean.least]
+    judged = [row for row in rows if row not in partly and row.mean.lower]
     return [
         *(_judged(judged) if judged else []),
         *(f"{r.policy} completed {len(r.done):,} of {len(r.records):,} runs." for r in partly),
@@ -26,39 +25,37 @@ def answer(records: Sequence[Record]) -> list[str]:
 
 def left_out(records: Iterable[Record]) -> list[str]:
     """Return, for each trace, how many requests a study excluded, and why, as ``import`` does."""
-    found = {}
+    sentences = {}
     for record in records:
-        asked, name = record.instance.parameters, record.instance.name
-        if asked.get("left_out"):
-            total = record.instance.requests + asked["left_out"]
-            why = f"they have more than {asked['max_total']:,} tokens (max_total)"
-            found[name, why] = (
-                f"{name}: {asked['left_out']:,} of {total:,} requests left out: {why}"
-            )
-        for reason, entry in asked.get("dropped", {}).items():
+        counts, name = record.instance.parameters, record.instance.name
+        if left := counts.get("left_out"):
+            total = record.instance.requests + left
+            why = f"they have more than {counts['max_total']:,} tokens (max_total)"
+            sentences[name, why] = f"{name}: {left:,} of {total:,} requests left out: {why}"
+        for reason, entry in counts.get("dropped", {}).items():
             lines = f"{counted(entry['rows'], 'line')} left out: {reason}"
-            found[name, reason] = f"{name}: {lines} (first at line {entry['first_line']:,})"
-    return list(found.values())
+            sentences[name, reason] = f"{name}: {lines} (first at line {entry['first_line']:,})"
+    return list(sentences.values())
 
 
 def _judged(rows: Sequence[Runs]) -> list[str]:
     """Return the sentences that the mean ratio of each scheduler proves."""
-    order = sorted(rows, key=lambda row: (row.mean.most is None, row.mean.most or 0))
+    order = sorted(rows, key=lambda row: (row.mean.upper is None, row.mean.upper or 0))
     if len(order) > _ALL:
-        slowest = max(order, key=lambda row: row.mean.least or 0)
+        slowest = max(order, key=lambda row: row.mean.lower or 0)
         order = [order[0], *([] if slowest is order[0] else [slowest])]
     first, *others = order
     several = any(len(row.done) > 1 for row in rows)
     place = f"{'On average over' if several else 'On'} {_instances(order)}"
     best = f"{first.policy} certainly takes {_times(first.mean)} the least total latency possible"
     parts = (f"; {row.policy} {_times(row.mean, ' that')}" for row in others)
-    said = [f"{place}, {best}{''.join(parts)}."]
+    sentences = [f"{place}, {best}{''.join(parts)}."]
     if (width := first.mean.width) and (apart := far_apart(float(width))):
-        said.append(f"There {apart}: {UNDECIDED}.")
+        sentences.append(f"There {apart}: {UNDECIDED}.")
     if len(order) < len(rows):
         ends = "the least upper end and the largest lower end"
-        said.append(f"Of {len(rows):,} schedulers these have {ends}.")
-    return said
+        sentences.append(f"Of {len(rows):,} schedulers these have {ends}.")
+    return sentences
 
 
 def _instances(rows: Sequence[Runs]) -> str:
@@ -72,18 +69,17 @@ def _instances(rows: Sequence[Runs]) -> str:
     return "the one instance" if len(common) == 1 else f"all {len(common):,} instances"
 
 
-_rounded = partial(rounded, places=2)
-
-
 def _times(ratio: Interval, that: str = "") -> str:
     """Return the ends of a ratio in words, rounded outward."""
-    least, most = _rounded(ratio.least, up=False), _rounded(ratio.most, up=True)
-    if ratio.most == 1:
+    low, high = (
+        rounded(end, up=up, places=2) for end, up in ((ratio.lower, False), (ratio.upper, True))
+    )
+    if ratio.upper == 1:
         return f"exactly{that}"
-    if ratio.most is None:
-        return f"at least {least} times"
-    if least == "1.00":
-        return f"at most {most} times"
-    if ratio.least == ratio.most:
-        return f"{float(ratio.most):,.2f} times"
-    return f"{least} to {most} times"
+    if ratio.upper is None:
+        return f"at least {low} times"
+    if low == "1.00":
+        return f"at most {high} times"
+    if ratio.lower == ratio.upper:
+        return f"{float(ratio.upper):,.2f} times"
+    return f"{low} to {high} times"

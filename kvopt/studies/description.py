@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from importlib.resources import files
@@ -18,30 +18,16 @@ from msgspec.structs import asdict
 
 from kvopt import BatchTime, Scope
 from kvopt import policy as policy_from
-from kvopt.errors import InvalidInput, did_you_mean, placed, unknown_name
+from kvopt.errors import InvalidInput, did_you_mean, placed, refuse, unknown_name
 from kvopt.files.reading import read_text
 from kvopt.kernels.extensions import import_modules, located
 from kvopt.problem.clocks import ROUNDS, Clock, Seconds
-from kvopt.problem.hardware.batch_time_files import (
-    DEFAULT_MODEL,
-    SCHEMA,
-    batch_time,
-    batch_time_from_json,
-)
+from kvopt.problem.hardware import batch_time_files as models
 from kvopt.problem.slo import Slo, allowed_misses
 from kvopt.simulate.policies.server_policies import uncovered
 from kvopt.simulate.routers import label_of, parts_of
 from kvopt.simulate.routers import router as router_from
-from kvopt.studies.sources import (
-    Count,
-    Entry,
-    Positives,
-    Seed,
-    Table,
-    Text,
-    Texts,
-    listed,
-)
+from kvopt.studies.sources import Count, Entry, Positives, Seed, Table, Text, Texts, listed
 
 LIMITS = ("time_limit", "policy_time_limit", "threads", "seed")
 _CLOCKS = ("rounds", "seconds")
@@ -91,27 +77,13 @@ _TABLES: dict[str, type[Table]] = {"limits": _LimitsTable, "instances": Entry, "
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
-    """Limits and kind of the work on one instance.
+class TaskLimits:
+    """Limits and kind of the work on one instance, with the scope of bounds and schedules.
 
-    Parameters
-    ----------
-    time_limit
-        Seconds for schedule and bound.
-    policy_time_limit
-        Seconds for each run of a policy.
-    threads, seed
-        Threads and seed of the solvers.
-    batch_time
-        How long a round lasts in a study in seconds, None in rounds.
-    certify
-        Whether the optimum is bounded; without it runs are simulated only.
-    slo
-        Service level of requests, as `kvopt.Slo` reads it; None for none.
-    attain
-        Share of the requests that shall attain it, ``99%`` say.
-    scope
-        The scope of bounds and schedules.
+    ``time_limit`` is for schedule and bound, ``policy_time_limit`` for each run of a policy, in
+    seconds. Without a ``batch_time`` the study is in rounds.  Unless ``certify``, runs are
+    simulated only, and the optimum is not bounded.  ``attain`` is the share of the requests that
+    shall attain ``slo``.
     """
 
     time_limit: float = 60.0
@@ -161,7 +133,7 @@ class Study:
     name: str
     title: str
     entries: tuple[Entry, ...]
-    limits: tuple[Limits, ...]
+    limits: tuple[TaskLimits, ...]
     modules: tuple[str, ...] = ()
 
 
@@ -211,20 +183,20 @@ def description_from_text(text: str) -> Description:
     except tomllib.TOMLDecodeError as error:
         raise InvalidInput(f"is not TOML: {error}") from None
     except ValidationError as error:
-        said, _, place = str(error).partition(" - at `$")
+        message, _, place = str(error).partition(" - at `$")
         place = place.rstrip("`").removeprefix(".")
-    if unknown := re.fullmatch(r"Object contains unknown field `(.*)`", said):
+    if unknown := re.fullmatch(r"Object contains unknown field `(.*)`", message):
         key = unknown[1]
-        known = _TABLES.get(place.partition("[")[0], Description).__struct_fields__
-        reason = f"is not a known key; there are {', '.join(known)}{did_you_mean(key, known)}"
+        keys = _TABLES.get(place.partition("[")[0], Description).__struct_fields__
+        reason = f"is not a known key; there are {', '.join(keys)}{did_you_mean(key, keys)}"
         raise InvalidInput(_GONE.get(key, reason), field=f"{place}.{key}".removeprefix("."))
-    reason = re.sub(r"`(.*?)`", lambda kinds: _in_words(kinds[1]), said)
-    raise InvalidInput(reason.replace("Expected", "must be"), field=place)
 
+    def in_words(kinds: re.Match[str]) -> str:
+        """Return the types of a message in words."""
+        return " or ".join(_WORDS.get(k, k) for k in kinds[1].split(" | ") if k != "null")
 
-def _in_words(kinds: str) -> str:
-    """Return types of a message in words."""
-    return " or ".join(_WORDS.get(kind, kind) for kind in kinds.split(" | ") if kind != "null")
+    reason = re.sub(r"`(.*?)`", in_words, message).replace("Expected", "must be")
+    raise InvalidInput(reason, field=place)
 
 
 @contextmanager
@@ -248,28 +220,23 @@ def _study(top: Description, file: Path | None, checked: bool, data: Path | None
         import_modules(modules)
     with _at("scope"):
         scope = Scope.parse(top.scope)
-    kind = Limits(batch_time=_model_of(top, folder), certify=top.certify, scope=scope)
+    kind = TaskLimits(batch_time=_model_of(top, folder), certify=top.certify, scope=scope)
     axes = _once(top.predictions, "predictions") or ("",), _once(top.router, "router") or ("",)
-    if data is not None and not top.data:
-        reason = "is missing: nothing stands for traces in tables [[data]]"
-        raise InvalidInput(reason, field="data")
+    no_data = "is missing: nothing stands for traces in tables [[data]]"
+    refuse("data", no_data, data is not None and not top.data)
     entries: list[Entry] = []
     key, tables = ("instances", top.instances) if data is None else ("data", top.data)
     for place, table in enumerate(tables):
         field = "policies" if table.policies is None else f"{key}[{place}].policies"
         labels = _once(top.policies if table.policies is None else table.policies, field)
-        if not labels:
-            reason = "is missing: a study needs policies"
-            raise InvalidInput(reason, field=f"{key}[{place}].policies")
+        refuse(f"{key}[{place}].policies", "is missing: a study needs policies", not labels)
         with _at(field):
             policies = tuple(_labels(labels, *axes, kind))
-        mine = [*table.expanded(f"{key}[{place}]", data or folder, policies)]
-        for entry in mine if checked else ():
+        expanded = [*table.expanded(f"{key}[{place}]", data or folder, policies)]
+        for entry in expanded if checked else ():
             entry.check(f"{key}[{place}]", kind.clock)
-        entries += mine
-    if not entries:
-        reason = "is missing: a study needs tables [[instances]]"
-        raise InvalidInput(reason, field="instances")
+        entries += expanded
+    refuse("instances", "is missing: a study needs tables [[instances]]", not entries)
     limits = tuple(dict.fromkeys(_limits(top.limits, kind)))
     return Study(name, top.title or name, tuple(entries), limits, modules)
 
@@ -277,8 +244,7 @@ def _study(top: Description, file: Path | None, checked: bool, data: Path | None
 def _once(names: Sequence[str], field: str) -> Sequence[str]:
     """Return names; refuse one that is given twice."""
     for name in names:
-        if names.count(name) > 1:
-            raise InvalidInput(f"has {name!r} twice", field=field)
+        refuse(field, f"has {name!r} twice", names.count(name) > 1)
     return names
 
 
@@ -286,26 +252,25 @@ def _model_of(top: Description, folder: Path) -> BatchTime | None:
     """Return the model of a study in seconds, None for rounds."""
     if top.clock not in _CLOCKS:
         raise unknown_name(top.clock, _CLOCKS, "clock")
-    given = top.batch_time
+    source = top.batch_time
     if top.clock == _CLOCKS[0]:
-        if given is not None:
-            raise InvalidInput('goes with clock = "seconds"', field="batch_time")
+        refuse("batch_time", 'goes with clock = "seconds"', source is not None)
         return None
     with _at("batch_time"):
-        if isinstance(given, dict):
-            model = batch_time_from_json({"schema": SCHEMA, **given})
+        if isinstance(source, dict):
+            model = models.batch_time_from_json({"schema": models.SCHEMA, **source})
         else:
-            name = given or DEFAULT_MODEL
-            model = batch_time(folder / name if name.lower().endswith(".json") else name)
+            name = source or models.DEFAULT_MODEL
+            model = models.batch_time(folder / name if name.lower().endswith(".json") else name)
     return BatchTime(model.lines, model.kv_ns, model.prompt_ns, model.name)  # without notes
 
 
 def _labels(
-    names: Sequence[str], models: Sequence[str], routers: Sequence[str], kind: Limits
+    names: Sequence[str], beliefs: Sequence[str], routers: Sequence[str], kind: TaskLimits
 ) -> Iterator[str]:
     """Yield each policy with each prediction model and behind each router."""
-    for name, model, router in product(names, models, routers):
-        label = name if not model else f"{name}{',' if ':' in name else ':'}{model}"
+    for name, belief, router in product(names, beliefs, routers):
+        label = name if not belief else f"{name}{',' if ':' in name else ':'}{belief}"
         label = label_of(router, label) if router else label
         try:
             way, policy = parts_of(label)
@@ -318,17 +283,16 @@ def _labels(
         yield label
 
 
-def _limits(table: _LimitsTable, kind: Limits) -> Iterator[Limits]:
+def _limits(table: _LimitsTable, kind: TaskLimits) -> Iterator[TaskLimits]:
     """Yield limits for each service level and each pair of times."""
     times = listed(table.time_limit)
     of_policies = listed(table.policy_time_limit or times)
     if len(of_policies) == 1:
         of_policies *= len(times)
-    if len(of_policies) != len(times):
-        reason = "must be a number, or one for each time limit"
-        raise InvalidInput(reason, field="limits.policy_time_limit")
-    if table.slo is not None and not kind.certify:
-        raise InvalidInput("goes with certify = true", field="limits.slo")
+    differ = "must be a number, or one for each time limit"
+    refuse("limits.policy_time_limit", differ, len(of_policies) != len(times))
+    uncertified = table.slo is not None and not kind.certify
+    refuse("limits.slo", "goes with certify = true", uncertified)
     if table.attain is not None:
         if table.slo is None or not table.attain.endswith("%"):
             raise InvalidInput("must be a share, 99% say, of limits.slo", field="limits.attain")
@@ -348,8 +312,7 @@ def resolved_text(study: Study) -> str:
     no other file is needed.
     """
     first = study.limits[0]
-    levels = list(dict.fromkeys(each.slo for each in study.limits))
-    times = [each for each in study.limits if each.slo == first.slo]
+    times = [limits for limits in study.limits if limits.slo == first.slo]
     top = {
         "name": study.name,
         "title": study.title,
@@ -359,20 +322,18 @@ def resolved_text(study: Study) -> str:
         "scope": None if first.scope is Scope.RUNS else str(first.scope),
         "modules": study.modules,
     }
-    limits: dict[str, Any] = {key: [getattr(each, key) for each in times] for key in LIMITS}
-    for key, values in limits.items():
-        if len(set(values)) == 1:
-            limits[key] = values[0]
-    limits["slo"] = None if first.slo is None else levels
-    limits["attain"] = first.attain
-    lines = [*_lines(top), "", "[limits]", *_lines(limits)]
-    for entry in study.entries:
-        lines += ["", "[[instances]]", *_lines({**asdict(entry), "draws": entry.draws})]
-    return "\n".join(lines) + "\n"
-
-
-def _lines(table: Mapping[str, Any]) -> list[str]:
-    return [f"{key} = {_toml(value)}" for key, value in table.items() if value not in (None, {})]
+    table: dict[str, Any] = {}
+    for key in LIMITS:
+        values = [getattr(limits, key) for limits in times]
+        table[key] = values if len(set(values)) > 1 else values[0]
+    table["slo"] = first.slo and [*dict.fromkeys(limits.slo for limits in study.limits)]
+    table["attain"] = first.attain
+    entries = [{**asdict(entry), "draws": entry.draws} for entry in study.entries]
+    parts = [("", top), ("\n[limits]\n", table), *(("\n[[instances]]\n", e) for e in entries)]
+    return "".join(
+        head + "".join(f"{k} = {_toml(v)}\n" for k, v in part.items() if v not in (None, {}))
+        for head, part in parts
+    )
 
 
 def _toml(value: Any) -> str:

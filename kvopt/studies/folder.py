@@ -13,12 +13,12 @@ from typing import Any
 
 from kvopt.errors import InvalidInput
 from kvopt.files.atomic import TEMPORARY, write_atomically
-from kvopt.studies import records
 from kvopt.studies.description import Study, resolved_text
+from kvopt.studies.record_lines import FILE
 from kvopt.studies.tasks import FOLDER, TaskResult
 
 
-def made(folder: Path) -> Path:
+def created(folder: Path) -> Path:
     """Return the folder, created if needed."""
     try:
         (folder / FOLDER).mkdir(parents=True, exist_ok=True)
@@ -83,27 +83,24 @@ def append(folder: Path, done: TaskResult) -> None:
     leaves all records of an instance or none.  After a crash of the machine half a line remains a
     line of its own, which readers report.
     """
-    path = folder / records.FILE
+    path = folder / FILE
+    lines = "".join(json.dumps(record.to_json()) + "\n" for record in done.records).encode()
     try:
         name = next((record.certificate for record in done.records), None)
         if name is not None and done.certificate is not None:
             write_atomically(folder / name, done.certificate)
             with (folder / name).open("rb") as written:
                 os.fsync(written.fileno())
-        _append(path, "".join(json.dumps(r.to_json()) + "\n" for r in done.records).encode())
+        with path.open("a+b", buffering=0) as file:
+            size = os.fstat(file.fileno()).st_size
+            if size and os.pread(file.fileno(), 1, size - 1) != b"\n":
+                lines = b"\n" + lines
+            try:
+                while lines:
+                    lines = lines[file.write(lines) :]
+            except OSError:
+                file.truncate(size)
+                raise
+            os.fsync(file.fileno())
     except OSError as error:
         raise InvalidInput(f"cannot be written: {error.strerror}", file=str(path)) from None
-
-
-def _append(path: Path, lines: bytes) -> None:
-    with path.open("a+b", buffering=0) as file:
-        size = os.fstat(file.fileno()).st_size
-        if size and os.pread(file.fileno(), 1, size - 1) != b"\n":
-            lines = b"\n" + lines
-        try:
-            while lines:
-                lines = lines[file.write(lines) :]
-        except OSError:
-            file.truncate(size)
-            raise
-        os.fsync(file.fileno())

@@ -14,12 +14,12 @@ from typing import Annotated, Any, Self
 from msgspec import Meta, Struct, structs
 
 from kvopt import Instance, generate, read_instance
-from kvopt.errors import InvalidInput, placed
+from kvopt.errors import InvalidInput, placed, refuse
 from kvopt.problem.batch_time import NANOSECONDS
 from kvopt.problem.clocks import Clock, arrivals_ns
 from kvopt.problem.requests import LARGEST_INTEGER, Request, checked_integer, checked_number
 from kvopt.problem.traces.importing import TraceOptions, import_trace
-from kvopt.studies.records import StudiedInstance
+from kvopt.studies.record_lines import StudiedInstance
 
 Count = Annotated[int, Meta(ge=1, le=LARGEST_INTEGER)]
 Seed = Annotated[int, Meta(ge=0, le=LARGEST_INTEGER)]
@@ -91,7 +91,7 @@ class Entry(Table, frozen=True):
         return str(getattr(self, self.kind))
 
     @property
-    def asked(self) -> dict[str, Any]:
+    def requested(self) -> dict[str, Any]:
         """The requested source, in the form of a record."""
         sizes = {key: size for key in _SIZES if (size := getattr(self, key))}
         file = {"file": self.name} if self.kind in _FILES else {}
@@ -101,13 +101,12 @@ class Entry(Table, frozen=True):
     def expanded(self, place: str, folder: Path, policies: tuple[str, ...]) -> Iterator[Self]:
         """Yield an entry for each combination of the lists, with absolute paths."""
         kinds = [kind for kind in _KINDS if getattr(self, kind) is not None]
-        if len(kinds) != 1:
-            raise InvalidInput(f"needs one of {', '.join(_KINDS)}", field=f"{place}.{_KINDS[0]}")
-        if (self.requests is not None) != (self.kind == "inline"):
-            raise InvalidInput("are the requests of an inline instance", field=f"{place}.requests")
+        refuse(f"{place}.{_KINDS[0]}", f"needs one of {', '.join(_KINDS)}", len(kinds) != 1)
+        is_wrong = (self.requests is not None) != (self.kind == "inline")
+        refuse(f"{place}.requests", "are the requests of an inline instance", is_wrong)
         lists = {key: listed(value) for key, value in self.parameters.items()}
-        if [] in lists.values():
-            raise InvalidInput("must not hold an empty list", field=f"{place}.parameters")
+        is_empty = [] in lists.values()
+        refuse(f"{place}.parameters", "must not hold an empty list", is_empty)
         fixed: dict[str, Any] = {"policies": policies}
         if self.kind != "family":
             fixed |= {"seed": None, "draws": 1}
@@ -131,37 +130,31 @@ class Entry(Table, frozen=True):
             reason = str(error) if error.file == self.name else f"{self.name}: {error}"
             raise InvalidInput(reason, field=f"{place}.{self.kind}") from None
 
-    def sources(self, most: int | None = None) -> Iterator[Self]:
-        """Yield each draw as an entry, of the first ``most`` only if that is given."""
+    def sources(self, limit: int | None = None) -> Iterator[Self]:
+        """Yield each draw as an entry, of the first ``limit`` only if that is given."""
         first = self.seed or 0
-        for draw in range(self.draws if most is None else min(most, self.draws)):
+        for draw in range(self.draws if limit is None else min(limit, self.draws)):
             seed = first + draw if self.family else None
             yield structs.replace(self, seed=seed, draws=1)
 
     def instance(self) -> Instance:
-        """Draw the instance of a single draw."""
-        memory, workers = self._single("memory"), self._single("workers")
+        """Draw the instance of a single draw, whose sizes are no lists any more."""
+        size: Any = self
         if self.kind == "family":
-            n, seed = self._single("n"), self.seed or 0
-            drawn = generate(self.name, n, memory, seed, self.parameters)
+            drawn = generate(self.name, size.n, size.memory, self.seed or 0, self.parameters)
         else:
-            drawn = self._held(memory)
-        drawn = changed(drawn, memory, self._single("rate"), self.max_total)
-        return drawn if workers is None else replace(drawn, workers=workers)
-
-    def _single(self, key: str) -> Any:
-        """Return the value of a key that is no list any more."""
-        return getattr(self, key)
+            drawn = self._held(size.memory)
+        drawn = changed(drawn, size.memory, size.rate, self.max_total)
+        return drawn if size.workers is None else replace(drawn, workers=size.workers)
 
     def _held(self, size: int | None) -> Instance:
         """Return the instance of a file, a trace or the description, before changes.
 
         Requests that do not fit are refused later, after requests that are too large are excluded.
         """
-        if self.kind in _FILES and self.n is not None:
-            raise InvalidInput("a file has its own requests", field="n")
-        if self.kind == "file" and self.parameters:
-            raise InvalidInput("a file has its own requests", field="parameters")
+        has_requests = "a file has its own requests"
+        refuse("n", has_requests, self.kind in _FILES and self.n is not None)
+        refuse("parameters", has_requests, self.kind == "file" and bool(self.parameters))
         is_csv = self.name.lower().endswith(".csv")
         if self.kind == "file" and (size is None or not is_csv):
             return read_instance(self.name)  # the study may change its cache; CSV has none
@@ -173,11 +166,10 @@ class Entry(Table, frozen=True):
         if self.kind == "inline":
             return Instance(memory, [Request(*row) for row in self.requests or ()], self.name)
         for key in self.parameters:
-            if key not in TRACE_KEYS:
-                reason = f"is not a key of a trace, which has {', '.join(TRACE_KEYS)}"
-                raise InvalidInput(reason, field=key)
-        if "format" not in self.parameters:
-            raise InvalidInput("is missing: parameters = { format = ... }", field="format")
+            reason = f"is not a key of a trace, which has {', '.join(TRACE_KEYS)}"
+            refuse(key, reason, key not in TRACE_KEYS)
+        missing = "is missing: parameters = { format = ... }"
+        refuse("format", missing, "format" not in self.parameters)
         return import_trace(self.name, memory=memory, **self.parameters)
 
     def described(self, instance: Instance) -> StudiedInstance:
@@ -195,7 +187,7 @@ class Entry(Table, frozen=True):
         return StudiedInstance(
             name=name,
             family=family,
-            parameters={**self.asked, **counts},
+            parameters={**self.requested, **counts},
             seed=self.seed,
             requests=len(instance),
             memory=instance.memory,
@@ -216,48 +208,36 @@ def changed(
 ) -> Instance:
     """Return an instance with another cache, arrivals at another rate, without large requests.
 
-    Parameters
-    ----------
-    instance
-        The instance.
-    memory
-        Its new cache size; by default the old one.
-    rate
-        Factor on the number of requests that arrive in the same time; see `at_rate`.
-    max_total
-        Requests of more tokens are excluded, and counted in the notes.
-
-    Raises
-    ------
-    InvalidInput
-        For a request that does not fit, or if no request remains.
+    Requests of more tokens than ``max_total`` are excluded, and counted in the notes.  ``rate`` is
+    a factor on the number of requests that arrive in the same time; see `at_rate`.  A request that
+    does not fit is refused, and if no request remains.
 
     Examples
     --------
-    >>> found = changed(Instance(9, [Request(0, 1, 2), Request(5, 1, 8)]), 6, max_total=6)
-    >>> found.memory, len(found), found.notes
+    >>> smaller = changed(Instance(9, [Request(0, 1, 2), Request(5, 1, 8)]), 6, max_total=6)
+    >>> smaller.memory, len(smaller), smaller.notes
     (6, 1, {'max_total': 6, 'left_out': 1})
     """
     requests = list(instance)
-    said: dict[str, Any] = {}
+    changes: dict[str, Any] = {}
     if max_total is not None:
         checked_integer(max_total, "max_total", 1)
         requests = [request for request in requests if request.peak <= max_total]
-        said |= {"max_total": max_total, "left_out": len(instance) - len(requests)}
+        changes |= {"max_total": max_total, "left_out": len(instance) - len(requests)}
         if not requests:
             reason = f"leaves no request: the smallest has {min(r.peak for r in instance)} tokens"
             raise InvalidInput(reason if len(instance) else "is empty", field="max_total")
     if rate is not None and rate != 1:
         requests = at_rate(instance, requests, rate)
-        said["rate"] = rate
-    if memory in (None, instance.memory) and not said:
+        changes["rate"] = rate
+    if memory in (None, instance.memory) and not changes:
         return instance
     notes = instance.notes
-    if said and notes is not None:
-        said = {**(notes if isinstance(notes, dict) else {"notes": notes}), **said}
+    if changes and notes is not None:
+        changes = {**(notes if isinstance(notes, dict) else {"notes": notes}), **changes}
     size = instance.memory if memory is None else memory
     try:
-        return replace(instance, memory=size, requests=tuple(requests), notes=said or notes)
+        return replace(instance, memory=size, requests=tuple(requests), notes=changes or notes)
     except InvalidInput as error:
         hint = f"; max_total = {size} leaves out what does not fit" if error.request else ""
         reason = error.reason + hint
@@ -272,24 +252,21 @@ def at_rate(instance: Instance, requests: list[Request], rate: float) -> list[Re
     would otherwise be rounded to whole rounds.
     """
     checked_number(rate, "rate", positive=True)
-    if not any(request.arrival or request.arrival_seconds for request in instance):
-        raise InvalidInput("all requests arrive at once: there is no rate to scale", field="rate")
+    at_once = not any(request.arrival or request.arrival_seconds for request in instance)
+    refuse("rate", "all requests arrive at once: there is no rate to scale", at_once)
     share = Fraction(str(rate))  # the number as written: 0.1, not its nearest float
     is_timed = instance.round_ms is not None or any(r.arrival_seconds is not None for r in instance)
     times = dict(zip(instance, arrivals_ns(instance), strict=True)) if is_timed else {}
-    found = []
+    scaled = []
     for request in requests:
         with placed(request=repr(request.id)):
             arrival = ceil(request.arrival / share)
-            seconds = _seconds(ceil(times[request] / share)) if is_timed else None
-            found.append(replace(request, arrival=arrival, arrival_seconds=seconds))
-    return found
-
-
-def _seconds(time: int) -> float:
-    """Return nanoseconds as the seconds of a request, which give the same nanoseconds again."""
-    seconds = time / NANOSECONDS
-    if round(Fraction(seconds) * NANOSECONDS) != time:
-        reason = "is too far from 0 to be scaled to the nanosecond: let the trace begin at 0"
-        raise InvalidInput(reason, field="arrival_seconds")
-    return seconds
+            seconds = None
+            if is_timed:
+                time = ceil(times[request] / share)
+                seconds = time / NANOSECONDS
+                far = "is too far from 0 to be scaled to the nanosecond: let the trace begin at 0"
+                is_far = round(Fraction(seconds) * NANOSECONDS) != time
+                refuse("arrival_seconds", far, is_far)
+            scaled.append(replace(request, arrival=arrival, arrival_seconds=seconds))
+    return scaled

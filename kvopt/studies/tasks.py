@@ -10,29 +10,15 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from kvopt import (
-    Certificate,
-    Instance,
-    KvoptError,
-    Outcome,
-    PolicyRun,
-    Scope,
-    certify,
-    run,
-)
+from kvopt import Certificate, Instance, KvoptError, Outcome, PolicyRun, Scope, certify, run
 from kvopt.certificates.certificate_files import certificate_text
 from kvopt.errors import Stopped
 from kvopt.kernels.budget import wall_time
 from kvopt.kernels.dependencies import versions
 from kvopt.kernels.extensions import import_modules
 from kvopt.simulate.routers import parts_of
-from kvopt.studies.description import Limits, Study
-from kvopt.studies.records import (
-    Record,
-    StudiedInstance,
-    Times,
-    record_key,
-)
+from kvopt.studies.description import Study, TaskLimits
+from kvopt.studies.record_lines import Record, StudiedInstance, Times, record_key
 from kvopt.studies.sources import Entry
 from kvopt.verify import verify_text
 from kvopt.version import __version__
@@ -40,38 +26,26 @@ from kvopt.version import __version__
 
 @dataclass(frozen=True)
 class Task:
-    """One instance with its policies.
+    """One instance with the policies that run on it.
 
-    Parameters
-    ----------
-    study
-        Name of the study.
-    source
-        Source of the instance.
-    policies
-        Policies that run on it.
-    limits
-        Limits for this instance.
-    modules
-        Modules to import first.
-    instance
-        The instance, as records describe it.
+    ``source`` draws the instance, which records describe as ``instance``; ``modules`` are imported
+    first, and ``study`` is the name of the study.
     """
 
     study: str
     source: Entry
     policies: tuple[str, ...]
-    limits: Limits
+    limits: TaskLimits
     modules: tuple[str, ...]
     instance: StudiedInstance
 
     def key(self, policy: str | None) -> str:
         """Return the key of a record; the failure of the whole task has that of all policies."""
-        wanted = self.instance.hash if policy else f"{self.instance.hash} of {self.policies}"
-        return record_key(wanted, policy, self.limits.to_json(), __version__)
+        content = self.instance.hash if policy else f"{self.instance.hash} of {self.policies}"
+        return record_key(content, policy, self.limits.to_json(), __version__)
 
     def record(
-        self, policy: str | None, instance: StudiedInstance, seconds: float, **found: Any
+        self, policy: str | None, instance: StudiedInstance, seconds: float, **fields: Any
     ) -> Record:
         """Return a record of this task."""
         return Record(
@@ -82,7 +56,7 @@ class Task:
             limits=self.limits.to_json(),
             seconds=round(seconds, 3),
             versions=versions(),
-            **found,
+            **fields,
         )
 
     def failure(self, error: str, seconds: float) -> Record:
@@ -90,18 +64,18 @@ class Task:
         return self.record(None, self.instance, seconds, outcome="error", error=error)
 
 
-def tasks_of(study: Study, most: int | None = None) -> Iterator[Task]:
-    """Yield the tasks of a study, each once: the first ``most`` draws of each entry.
+def tasks_of(study: Study, limit: int | None = None) -> Iterator[Task]:
+    """Yield the tasks of a study, each once: the first ``limit`` draws of each entry.
 
     Equal instances count once, also in different entries.
     """
     planned: set[str] = set()
     for entry in study.entries:
-        for source in entry.sources(most):
-            known = source.described(source.instance())
+        for source in entry.sources(limit):
+            instance = source.described(source.instance())
             for limits in study.limits:
                 policies = entry.policies or ()
-                task = Task(study.name, source, policies, limits, study.modules, known)
+                task = Task(study.name, source, policies, limits, study.modules, instance)
                 new = tuple(p for p in policies if task.key(p) not in planned)
                 planned.update(map(task.key, new))
                 if new:
@@ -128,14 +102,9 @@ _VERIFYING = 900.0
 
 @dataclass(frozen=True)
 class TaskResult:
-    """Result of a task.
+    """One record for each policy, or a single one with the error.
 
-    Parameters
-    ----------
-    records
-        One record for each policy, or a single one with the error.
-    certificate
-        Text of the certificate, whose path they name, or None.
+    ``certificate`` is the text of the certificate whose path they name.
     """
 
     records: tuple[Record, ...]
@@ -149,14 +118,8 @@ class Unverified(KvoptError):
 def run_task(task: Task, skip: Mapping[str, str], announce: Announce) -> TaskResult:
     """Draw the instance, run its policies, certify, verify.
 
-    Parameters
-    ----------
-    task
-        The task.
-    skip
-        Policies that are known to fail, with their records.
-    announce
-        Called before each step, so that a step that hangs can be ended from outside.
+    Policies to ``skip`` are known to fail, for a reason.  ``announce`` is called before each step,
+    so that a step that hangs can be ended from outside.
     """
     began = time.monotonic()
     limits = task.limits
@@ -170,31 +133,37 @@ def run_task(task: Task, skip: Mapping[str, str], announce: Announce) -> TaskRes
         if label not in skip:
             announce(f"policy {label}", _PATIENCE * limits.policy_time_limit + 1)
         runs[label] = skip.get(label) or _run(limits, instance, label)
-    found = text = None
+    certificate = text = path = None
     if limits.certify:
         announce("certify", limits.time_limit + _SLACK + _COMPILING)
-        found = _certified(instance, runs, task)
-        if found.signal_number is not None:
+        certificate = certify(
+            instance,
+            [run for run in runs.values() if isinstance(run, PolicyRun)],
+            clock=limits.clock,
+            slo=limits.slo,
+            time_limit=limits.time_limit,
+            scope=limits.scope,
+            threads=limits.threads,
+            seed=limits.seed,
+            command=f"kvopt study {task.study}",
+        )
+        if certificate.signal_number is not None:
             raise KeyboardInterrupt  # what a signal cut short is not the result of the limits
-        text = certificate_text(found)
+        text = certificate_text(certificate)
         announce("verify", _VERIFYING)
         require_valid(text)
-    seconds = time.monotonic() - began
-    best, described = _best_of(runs), task.source.described(instance)
-    records = (
-        task.record(
-            label,
-            described,
-            seconds,
-            certificate=text and _path(task),
-            **(best if found is None else _known(found, label)) | _measures(run),
-        )
-        for label, run in runs.items()
-    )
+        key = task.key("\n".join(task.policies))
+        path = f"{FOLDER}/{key.removeprefix('sha256:')[:32]}.json"
+    seconds, described = time.monotonic() - began, task.source.described(instance)
+    records = []
+    for label, result in runs.items():
+        optimum = _best_of(runs) if certificate is None else _optimum(certificate, label)
+        fields = {"certificate": path, **optimum, **_measures(result)}
+        records.append(task.record(label, described, seconds, **fields))
     return TaskResult(tuple(records), text)
 
 
-def _run(limits: Limits, instance: Instance, label: str) -> Result:
+def _run(limits: TaskLimits, instance: Instance, label: str) -> Result:
     """Return the run of a policy, or its error."""
     end = wall_time() + limits.policy_time_limit
     router, policy = parts_of(label)
@@ -214,37 +183,21 @@ def _run(limits: Limits, instance: Instance, label: str) -> Result:
         return f"{type(error).__name__}: {error}"
 
 
-def _certified(instance: Instance, runs: Mapping[str, Result], task: Task) -> Certificate:
-    """Bound the optimum within the limit, and compare the runs with it."""
-    limits = task.limits
-    return certify(
-        instance,
-        [run for run in runs.values() if isinstance(run, PolicyRun)],
-        clock=limits.clock,
-        slo=limits.slo,
-        time_limit=limits.time_limit,
-        scope=limits.scope,
-        threads=limits.threads,
-        seed=limits.seed,
-        command=f"kvopt study {task.study}",
-    )
-
-
-def _known(found: Certificate, label: str) -> dict[str, Any]:
+def _optimum(certificate: Certificate, label: str) -> dict[str, Any]:
     """Return the optimum fields of the record of a policy."""
-    in_time = found.in_time
-    said = {
-        "upper": found.objective,
-        "lower": found.lower_bound,
-        "bounded_by": found.lower and found.lower.bounded_by,
-        "found_by": found.provenance["found_by"],
+    in_time, lower = certificate.in_time, certificate.lower
+    fields = {
+        "upper": certificate.objective,
+        "lower": certificate.lower_bound,
+        "bounded_by": lower and lower.bounded_by,
+        "found_by": certificate.provenance["found_by"],
         "ceiling": in_time and in_time.ceiling,
         "best_attained": in_time and in_time.best_attained,
     }
-    for judged, attained in zip(found.runs, found.attained, strict=True):
+    for judged, attained in zip(certificate.runs, certificate.attained, strict=True):
         if judged.policy == label:
-            said["attained"] = attained
-    return said
+            fields["attained"] = attained
+    return fields
 
 
 def _best_of(runs: Mapping[str, Result]) -> dict[str, Any]:
@@ -278,8 +231,3 @@ def require_valid(text: str) -> None:
     verdict = verify_text(text)
     if not verdict.valid:
         raise Unverified(f"the certificate does not verify: {verdict.lines[-1]}")
-
-
-def _path(task: Task) -> str:
-    key = task.key("\n".join(task.policies))
-    return f"{FOLDER}/{key.removeprefix('sha256:')[:32]}.json"

@@ -30,8 +30,6 @@ from kvopt.show.optional import optional
 from kvopt.studies.tasks import Task, TaskResult, run_task
 from kvopt.version import __version__
 
-_PATIENCE = 10
-"""Seconds in which a Dask scheduler has to answer, else the study is refused."""
 _STARTING = 120.0
 """Seconds in which a process has to begin with its first step."""
 _TRIES = 2
@@ -44,10 +42,15 @@ _BEGIN = (
 
 
 @contextmanager
-def workers(jobs: int, scheduler: str | None) -> Iterator[Callable[[Task], Future[TaskResult]]]:
-    """Yield a function that hands out tasks, here or on a cluster; what is unfinished ends."""
+def workers(
+    jobs: int, scheduler: str | None, patience: float = 10.0
+) -> Iterator[Callable[[Task], Future[TaskResult]]]:
+    """Yield a function that hands out tasks, here or on a cluster; what is unfinished ends.
+
+    A Dask scheduler has to answer within some seconds, else the study is refused.
+    """
     if scheduler is not None:
-        with _cluster(scheduler) as cluster:
+        with _cluster(scheduler, patience) as cluster:
             yield lambda task: cluster.submit(run, pickle.dumps(task), __version__)
         return
     pool = WorkerPool(memory.default_budget() // jobs)
@@ -61,12 +64,12 @@ def workers(jobs: int, scheduler: str | None) -> Iterator[Callable[[Task], Futur
 
 
 @contextmanager
-def _cluster(address: str) -> Iterator[Executor]:
+def _cluster(address: str, patience: float) -> Iterator[Executor]:
     """Yield the executor of a Dask cluster."""
     distributed = optional("distributed", "cluster")
     logging.getLogger("distributed.client").setLevel(logging.CRITICAL)  # the study reports it
     try:
-        client = distributed.Client(address, timeout=_PATIENCE, set_as_default=False)
+        client = distributed.Client(address, timeout=patience, set_as_default=False)
     except (OSError, ValueError) as error:
         reason = f"{address} does not answer: {str(error).splitlines()[0]}"
         raise InvalidInput(reason, field="scheduler") from None
@@ -74,7 +77,7 @@ def _cluster(address: str) -> Iterator[Executor]:
         # If a worker is lost, another one gets its task.
         yield client.get_executor(pure=False, retries=5)
     finally:
-        client.close(timeout=_PATIENCE)
+        client.close(timeout=patience)
 
 
 class WorkerLost(KvoptError):
@@ -91,20 +94,20 @@ class Worker:
 
     def __init__(self, ram: int | None = None) -> None:
         budget = {} if ram is None else {memory.VARIABLE: str(ram)}
-        self._said = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the process
+        self._output = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the process
         self._pipe, theirs = Pipe()
         with theirs:
             self._process = subprocess.Popen(
                 [sys.executable, "-c", _BEGIN, json.dumps(sys.path), str(theirs.fileno())],
                 pass_fds=[theirs.fileno()],
                 stdin=subprocess.DEVNULL,
-                stdout=self._said,
-                stderr=self._said,
+                stdout=self._output,
+                stderr=self._output,
                 env={**os.environ, **budget},
                 start_new_session=True,  # the study handles Ctrl-C and ends its workers
             )
 
-    def ask(self, task: Task, skip: Mapping[str, str]) -> TaskResult:
+    def result(self, task: Task, skip: Mapping[str, str]) -> TaskResult:
         """Run a task; a step that takes too long ends it."""
         step, seconds = "start", _STARTING
         try:
@@ -122,18 +125,18 @@ class Worker:
         """Describe how the process ended, with the last line that it wrote."""
         status = self._process.wait()
         try:
-            self._said.seek(0)
-            said = self._said.read()[-2000:].decode(errors="replace").strip().splitlines()
+            self._output.seek(0)
+            lines = self._output.read()[-2000:].decode(errors="replace").strip().splitlines()
         except ValueError:  # the pipe is closed: the study ends
-            said = []
+            lines = []
         how = f"by signal {-status}" if status < 0 else f"with status {status}"
-        return f"the process ended {how}" + (f": {said[-1]}" if said else "")
+        return f"the process ended {how}" + (f": {lines[-1]}" if lines else "")
 
     def close(self) -> None:
         """Kill the process; the pipe is closed when no thread waits for it."""
         self._process.kill()
         self._process.wait()
-        self._said.close()
+        self._output.close()
 
 
 class WorkerPool:
@@ -148,10 +151,20 @@ class WorkerPool:
     def run(self, task: Task) -> TaskResult:
         """Run a task; retry without a policy that hangs or ends the process."""
         began, tries, skip = time.monotonic(), 0, dict[str, str]()
+        thread = threading.get_ident()
         while True:
+            with self._guard:
+                if self._closed:
+                    raise CancelledError
+                if thread not in self._workers:
+                    self._workers[thread] = Worker(self._ram)
+                worker = self._workers[thread]
             try:
-                return self._asked(task, skip)
+                return worker.result(task, skip)
             except WorkerLost as lost:
+                worker.close()
+                with self._guard:
+                    self._workers.pop(thread, None)
                 if self._closed:
                     raise CancelledError from None
                 label = lost.step.removeprefix("policy ")
@@ -168,22 +181,6 @@ class WorkerPool:
             self._closed = True
             for worker in self._workers.values():
                 worker.close()
-
-    def _asked(self, task: Task, skip: Mapping[str, str]) -> TaskResult:
-        thread = threading.get_ident()
-        with self._guard:
-            if self._closed:
-                raise CancelledError
-            if thread not in self._workers:
-                self._workers[thread] = Worker(self._ram)
-            worker = self._workers[thread]
-        try:
-            return worker.ask(task, skip)
-        except WorkerLost:
-            worker.close()
-            with self._guard:
-                self._workers.pop(thread, None)
-            raise
 
 
 _HERE = WorkerPool()
@@ -220,6 +217,6 @@ def work(descriptor: int) -> None:
         try:
             answer = run_task(task, skip, lambda *step: pipe.send(step))
         except Exception as error:  # recorded as the failure of this instance
-            said = f"{type(error).__name__}: {error}"
-            answer = TaskResult((task.failure(said, time.monotonic() - began),))
+            reason = f"{type(error).__name__}: {error}"
+            answer = TaskResult((task.failure(reason, time.monotonic() - began),))
         pipe.send(answer)

@@ -124,7 +124,7 @@ class PolicyRun(Schedule):
             counts = {"eviction": self.evictions, "pause": self.pauses}
             waited += [counted(n, one) for one, n in counts.items() if n > 0]
             caption = f"latency {', '.join(waited)}"
-        return replace(super().timeline(), label=self.policy, said=caption)
+        return replace(super().timeline(), label=self.policy, remark=caption)
 
     def to_json(self) -> dict[str, Any]:
         """Return the object that ``kvopt run --json`` prints for this policy."""

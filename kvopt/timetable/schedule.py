@@ -382,7 +382,7 @@ class Schedule(Timetable):
             []
             if self.clock.is_even
             else [*enumerate(part.memory_over_time(upright=True) for part in self.parts)],
-            said=f"total latency {total}{' s' * (not self.clock.is_even)}{paused}",
+            remark=f"total latency {total}{' s' * (not self.clock.is_even)}{paused}",
             unit="rounds" if self.clock.is_even else "seconds",
         )
 

@@ -261,6 +261,7 @@ class _Bound:
             price += self.a_token[k] * profile[k // self.period]
             price //= shortest
             end = (k + 1) * cell - arrival
+            # The cell joins those in use, and what is dearer than needed leaves.
             heappush(used, (-price, end - since))
             time += end - since
             cost += (end - since) * price
@@ -271,6 +272,7 @@ class _Bound:
             cheapest_token = min(cheapest_token, self.a_token[k])
             if end <= alone:
                 continue
+            # It may complete here: its prompt, and its nodes, were in some cells before.
             while next_prompt <= k and next_prompt * cell - arrival < end - later:
                 cheapest_prompt = min(cheapest_prompt, self._cost(next_prompt, self.works[i]))
                 cheapest_node = min(cheapest_node, self._cost(next_prompt, self.nodes[i]))

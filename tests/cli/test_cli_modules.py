@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from commands import Run, written
 
-from kvopt.studies.records import read_records
+from kvopt.studies.record_lines import read_records
 
 pytestmark = pytest.mark.usefixtures("own_things")
 

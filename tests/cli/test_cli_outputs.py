@@ -52,11 +52,11 @@ def idle(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let nothing begin that may be long."""
     for name in (
         "solve.solve", "certify.certify", "run.simulate",
-        "files.generate", "research.decide",
+        "files.generate", "tools.decide",
     ):  # fmt: skip
         monkeypatch.setattr(f"kvopt.cli.{name}", nothing_long)
     monkeypatch.setattr("kvopt.studies.report.write_report", nothing_long)
-    monkeypatch.setattr("kvopt.studies.running.run_study", nothing_long)
+    monkeypatch.setattr("kvopt.studies.execution.run_study", nothing_long)
 
 
 @pytest.mark.slow

@@ -95,6 +95,14 @@ def test_words_are_folded_and_numbers_are_not(width: int, monkeypatch: pytest.Mo
     assert max(map(len, lines)) <= max(width, 16 + 2 + 9 + 2 + 5 + 2 + 16)
 
 
+@pytest.mark.usefixtures("narrow")
+def test_sentences_fit_and_keep_their_words() -> None:
+    sentence = "settings alone: 0.358 s: vllm serve --max-num-batched-tokens 16 --max-num-seqs 16"
+    lines = printing.fitting(sentence).splitlines()
+    assert max(map(len, lines)) <= 40
+    assert " ".join(lines) == sentence
+
+
 def test_a_pipe_is_as_wide_as_it_has_to_be(run: Run, tmp_path: Path) -> None:
     path = tmp_path / "endless.json"
     name = "n" * 300

@@ -28,7 +28,7 @@ from kvopt.bounds.machine_time_bound import machine_time_bound
 from kvopt.certificates.certificate_files import certificate_text
 from kvopt.fleets import FleetOverTime, fleet_over_time, fleet_sizes
 from kvopt.fleets.scaling import lower_counts
-from kvopt.fleets.windows import Trial, Windows
+from kvopt.fleets.trace_windows import Trial, Windows
 from kvopt.problem.clocks import ROUNDS, Clock, Seconds
 from kvopt.problem.problem import Problem
 from kvopt.problem.scopes import Scope
@@ -166,7 +166,8 @@ def test_a_block_of_an_earlier_window_need_not_be_computed_again() -> None:
 def test_a_machine_that_is_switched_off_finishes_what_it_has_and_counts_until_then() -> None:
     requests = [Request(0, 1, 6), Request(1, 1, 6), Request(4, 1, 1)]
     windows = Windows(Problem(Instance(7, requests), slo=Slo(e2e=9)), 4, "100%")
-    trial, schedule = windows.simulated("fcfs", "round-robin", (2, 1))
+    schedule = windows.simulated("fcfs", "round-robin", (2, 1))
+    trial = windows.trial((2, 1), schedule)
     assert isinstance(schedule, Schedule)
     assert schedule.workers == (0, 1, 0)
     assert schedule.completions == (6, 7, 7)
@@ -174,7 +175,7 @@ def test_a_machine_that_is_switched_off_finishes_what_it_has_and_counts_until_th
     assert trial == Trial((2, 1), (0, 0), (0, 3))
     # After the last window all that still works counts.
     short = Windows(windows.problem, 5, "100%")
-    trial, _ = short.simulated("fcfs", "round-robin", (2,))
+    trial = short.trial((2,), short.simulated("fcfs", "round-robin", (2,)))
     assert trial == Trial((2,), (0,), (2 + 2,))
 
 
@@ -202,7 +203,8 @@ def test_a_start_up_time_is_of_the_upper_side_alone() -> None:
 def test_what_suffices_is_counted_from_the_schedule() -> None:
     found = fleet_over_time(CHAT, 1000, attain="90%", slo="ttft=40,e2e=200", time_limit=0.2)
     counts = [window.sufficient or 0 for window in found.windows]
-    trial, schedule = found.problem.simulated("slo", "least-requests", counts)
+    schedule = found.problem.simulated("slo", "least-requests", counts)
+    trial = found.problem.trial(counts, schedule)
     assert trial is not None
     assert isinstance(schedule, Schedule)
     assert schedule.check().feasible

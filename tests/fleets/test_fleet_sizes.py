@@ -26,10 +26,11 @@ from kvopt import (
     verify,
 )
 from kvopt.fleets import FleetMatch, FleetSizes, fleet_sizes
-from kvopt.fleets.measures import Latency
-from kvopt.fleets.sizes import Band, bands_of
+from kvopt.fleets.sizes import bands_of
+from kvopt.fleets.targets import Band, Latency
 from kvopt.kernels.budget import Budget
 from kvopt.problem.clocks import ROUNDS, Clock, Seconds
+from kvopt.problem.problem import Problem
 from kvopt.problem.scopes import Scope
 
 pytestmark = pytest.mark.usefixtures("processor_clock")
@@ -59,7 +60,7 @@ def assert_bands_hold(found: FleetSizes, optima: dict[int, int]) -> None:
         assert band.lower <= optima[band.workers] <= band.upper
         assert all(count is None or count >= band.upper for count in band.runs.values())
     least, known = found.machines
-    enough = [workers for workers, value in optima.items() if value <= found.target.most]
+    enough = [workers for workers, value in optima.items() if value <= found.target.limit]
     assert least is not None
     assert least <= min(enough)
     assert known is None or known in enough
@@ -107,7 +108,7 @@ def test_a_machine_for_each_request_is_the_least_total() -> None:
     apart = replace(instance, workers=3)
     for clock in (ROUNDS, Seconds(model)):
         alone = run(apart, "fcfs", router="round-robin", clock=clock).objective
-        assert Latency(instance, clock).least()[0] == alone
+        assert Latency(Problem(instance, clock)).minimum()[0] == alone
     with pytest.raises(InvalidInput, match=r"by any number of machines: .* takes 2.333 rounds"):
         fleet_sizes(instance, "mean=2.3")
     assert fleet_sizes(Instance(7, requests), "mean=2.34", time_limit=LIMIT).machines == (2, 2)
@@ -118,7 +119,7 @@ def test_bounds_hold_for_fewer_machines_and_schedules_for_more() -> None:
         certify(Instance(5, [Request(0, 2, 1)] * 6, workers=m), "svf") for m in (1, 2, 3)
     )
     weak = replace(few, lower=None), replace(some, upper=None), replace(many, upper=None)
-    bands = bands_of(dict(enumerate(weak, 1)), Latency(few.instance, ROUNDS))
+    bands = bands_of(dict(enumerate(weak, 1)), Latency(Problem(few.instance)))
     assert [band.lower for band in bands] == [some.lower_bound, some.lower_bound, many.lower_bound]
     assert [band.lower_from for band in bands] == [2, 2, 3]
     assert [band.upper for band in bands] == [few.objective] * 3
@@ -129,7 +130,7 @@ def test_what_a_run_does_is_known_to_be_enough() -> None:
     match = FleetMatch("fcfs", "round-robin", 3)
     found = fleet_sizes(CONVERSATIONS, match, time_limit=LIMIT, counts=[1])
     alone = run(replace(CONVERSATIONS, workers=3), "fcfs", router="round-robin")
-    assert found.target.most == alone.objective == found.bands[-1].runs["round-robin + fcfs"]
+    assert found.target.limit == alone.objective == found.bands[-1].runs["round-robin + fcfs"]
     assert [band.workers for band in found.bands] == [1, 3]
     least, known = found.machines
     assert least is not None
@@ -212,10 +213,10 @@ def test_what_is_refused_is_refused_before_anything_is_simulated(
 def test_seconds_and_rounds_are_one_target() -> None:
     timed = replace(CONVERSATIONS, round_ms=50.0)
     clock = Seconds(BatchTime([Line(50_000_000, 0)]))
-    assert Latency(timed, ROUNDS).target("mean=5s").most == 100 * 30
-    assert Latency(timed, clock).target("mean=5000ms").most == 5 * 30 * 10**9
+    assert Latency(Problem(timed)).target("mean=5s").limit == 100 * 30
+    assert Latency(Problem(timed, clock)).target("mean=5000ms").limit == 5 * 30 * 10**9
     with pytest.raises(InvalidInput, match="needs a unit"):
-        Latency(timed, clock).target("mean=5")
+        Latency(Problem(timed, clock)).target("mean=5")
 
 
 @pytest.mark.parametrize(
@@ -320,7 +321,7 @@ def test_servers_go_without_the_line_for_all(clock: Clock, tmp_path: Path) -> No
 
 def test_what_is_open_says_how_far_apart_the_sides_are() -> None:
     found = fleet_sizes(CONVERSATIONS, FleetMatch("fcfs", "round-robin", 3), time_limit=LIMIT)
-    most = found.target.most
+    most = found.target.limit
     band = replace(found.bands[0], workers=1, lower=most // 2, upper=most + 1)
     enough = replace(band, workers=2, upper=most)
     cut = replace(found, bands=(band, enough))
@@ -334,7 +335,7 @@ def test_what_is_open_says_how_far_apart_the_sides_are() -> None:
 
 def test_what_hindsight_needs_is_apart_from_what_schedulers_need() -> None:
     found = fleet_sizes(CONVERSATIONS, "mean=60", time_limit=LIMIT, counts=[1, 2, 3])
-    most = found.target.most
+    most = found.target.limit
     values: list[dict[str, int | None]] = [
         {"r + a": most + 1, "q + a": most + 1, "r + b": most + 1},
         {"r + a": most + 1, "q + a": most, "r + b": None},
@@ -372,7 +373,7 @@ def test_the_run_to_match_is_counted() -> None:
     made = run(replace(CONVERSATIONS, workers=2), "fcfs", router="round-robin")
     late = sum(latency > 200 for latency in made.latencies)
     assert late == 2
-    assert found.target.most == late == found.bands[-1].runs["round-robin + fcfs"]
+    assert found.target.limit == late == found.bands[-1].runs["round-robin + fcfs"]
     assert "round-robin + fcfs does on 2 machines with e2e=200" in found.answer
     assert found.to_json()["unit"] == "misses"
     assert list(found.to_dataframe()["upper"]) == [

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from studied import record
 
 from kvopt.studies.answers import answer, left_out
-from kvopt.studies.records import Record
+from kvopt.studies.record_lines import Record
 
 
 def runs(policy: str, *found: tuple[int | None, int, int | None]) -> list[Record]:

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from studied import certified, tiny
 
 import kvopt
 from kvopt.studies import StudyProgress, read_records, read_study, run_study
+from kvopt.studies.workers import workers
 
 pytest.importorskip("distributed")
 
@@ -143,7 +145,7 @@ def test_a_scheduler_that_goes_away_keeps_what_is_done(
         run_study(study, tmp_path / "out", scheduler=cluster.address, observer=end)
     kept = len(read_records(tmp_path / "out"))
     assert kept >= 2 * (DRAWS // 4)
-    monkeypatch.setattr("kvopt.studies.workers._PATIENCE", 2)
+    monkeypatch.setattr("kvopt.studies.execution.workers", partial(workers, patience=2))
     assert "scheduler: tcp:" in run.refused(
         "study", tmp_path / "tiny.toml", "--out", tmp_path / "out", "--scheduler", cluster.address
     )

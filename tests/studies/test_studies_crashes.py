@@ -27,7 +27,7 @@ RUNNER = """
 import os, sys
 sys.path.insert(0, sys.argv[1])
 from kvopt.studies import read_study
-from kvopt.studies.running import run_study
+from kvopt.studies.execution import run_study
 study = read_study(sys.argv[2])
 for line in sys.stdin:
     process = os.fork()

@@ -15,7 +15,7 @@ from kvopt.problem.requests import Request
 from kvopt.problem.scopes import Scope
 from kvopt.studies import builtin_names, builtin_study, read_study
 from kvopt.studies.description import (
-    Limits,
+    TaskLimits,
     builtin_text,
     resolved_text,
     study_from_text,
@@ -42,7 +42,7 @@ def test_every_part_is_multiplied_out() -> None:
         "parameters = { u = [4, 5], q = 0.5 }\n"
         '[[instances]]\nfamily = "arrival-1"\npolicies = ["fcfs", "mc-sf:alpha=0.1"]\n'
     )
-    assert study.limits == (Limits(1, 1, 2), Limits(2.5, 2.5, 2))
+    assert study.limits == (TaskLimits(1, 1, 2), TaskLimits(2.5, 2.5, 2))
     assert study_from_text(resolved_text(study)) == study
     assert [(e.n, e.parameters["u"]) for e in study.entries[:4]] == [
         (3, 4), (3, 5), (4, 4), (4, 5),
@@ -61,20 +61,20 @@ def test_every_part_is_multiplied_out() -> None:
 def test_what_is_not_asked_for_is_not_said() -> None:
     """Keys of records, and so what counts as done, stay as they are for what most studies are."""
     study = study_from_text(HEAD + 'scope = "runs"\n' + ENTRY)
-    assert study.limits == (Limits(),)
+    assert study.limits == (TaskLimits(),)
     assert study.limits[0].to_json() == {
         "time_limit": 60.0, "policy_time_limit": 60.0, "threads": 1, "seed": 0,
     }  # fmt: skip
-    assert Limits(scope=Scope.PAUSES).to_json()["scope"] == "pauses"
+    assert TaskLimits(scope=Scope.PAUSES).to_json()["scope"] == "pauses"
     for key in ("scope", "slo", "rate", "max_total", "workers", "router"):
         assert f"{key} =" not in resolved_text(study)
-    assert study.entries[0].asked == {}
+    assert study.entries[0].requested == {}
 
 
 def test_each_time_limit_may_have_its_own_for_policies() -> None:
     limits = "[limits]\ntime_limit = [1, 2, 3]\npolicy_time_limit = [4, 4, 5]\n"
     study = study_from_text(HEAD + limits + ENTRY)
-    assert study.limits == (Limits(1, 4), Limits(2, 4), Limits(3, 5))
+    assert study.limits == (TaskLimits(1, 4), TaskLimits(2, 4), TaskLimits(3, 5))
     assert study_from_text(resolved_text(study)) == study
 
 

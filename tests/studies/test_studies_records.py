@@ -15,8 +15,8 @@ from studied import record
 
 from kvopt.errors import InvalidInput
 from kvopt.show.summary import rounded
-from kvopt.studies.intervals import Interval, largest_of, mean_of, ratio_of
-from kvopt.studies.records import DamagedRecord, Record, read_records
+from kvopt.studies.ratio_intervals import Interval, largest_of, mean_of, ratio_of
+from kvopt.studies.record_lines import DamagedRecord, Record, read_records
 
 COUNTS = st.none() | st.integers(0, 2**53)
 

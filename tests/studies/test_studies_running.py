@@ -34,7 +34,7 @@ from kvopt.problem.instance_files import instance_from_json
 from kvopt.studies import StudyProgress, read_records, read_study, run_study
 from kvopt.studies.description import builtin_text
 from kvopt.studies.folder import locked
-from kvopt.studies.records import Record
+from kvopt.studies.record_lines import Record
 from kvopt.studies.tasks import Unverified, require_valid, tasks_of
 from kvopt.studies.workers import WorkerPool
 from kvopt.studies.workers import run as work_here

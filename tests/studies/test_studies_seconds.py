@@ -22,8 +22,8 @@ from kvopt.problem.hardware.batch_time_files import PRESETS, write_batch_time
 from kvopt.simulate.run_policy import run as simulate
 from kvopt.studies import Record, read_records, read_study, run_study
 from kvopt.studies.description import resolved_text, study_from_text
-from kvopt.studies.intervals import ratio_of
-from kvopt.studies.records import FILE, DamagedRecord, Times, digest
+from kvopt.studies.ratio_intervals import ratio_of
+from kvopt.studies.record_lines import FILE, DamagedRecord, Times, digest
 from kvopt.studies.tasks import tasks_of
 
 MODEL = BatchTime([Line(1_000_000, 2_000)], kv_ns=10, name="small")
@@ -89,7 +89,7 @@ def test_each_instance_is_certified_and_verifies(done: tuple[Path, Path]) -> Non
         assert content["clock"]["lines"]
         ratio = ratio_of(record)
         if record.value is not None:
-            assert 1 <= known(ratio.least) <= known(ratio.most)
+            assert 1 <= known(ratio.lower) <= known(ratio.upper)
 
 
 def test_the_folder_needs_no_file_of_the_model(done: tuple[Path, Path]) -> None:

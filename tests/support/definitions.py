@@ -240,7 +240,7 @@ class AllSchedules:
 def state_costs(stage: Any, starts: Sequence[Sequence[int]]) -> list[list[int]]:
     """Set R and return the costs of starts under prices of states."""
     knots = heaviest(stage, starts)
-    stage.most = [literal.between(stage.times, knots, t) for t in range(stage.last + 1)]
+    stage.largest = [literal.between(stage.times, knots, t) for t in range(stage.last + 1)]
     return costs(stage, starts)
 
 

@@ -11,7 +11,7 @@ from types import SimpleNamespace
 import pytest
 
 from kvopt.certificates import certificate_files
-from kvopt.studies.records import FILE, Record, read_records
+from kvopt.studies.record_lines import FILE, Record, read_records
 from kvopt.studies.report import write_report
 from kvopt.verify import Verdict, verify
 
@@ -86,7 +86,7 @@ def sketch(patch: pytest.MonkeyPatch) -> None:
 
     To draw and to check takes most of the time; a verdict depends on the content of a file alone.
     """
-    place = "kvopt.studies.report.layout.embedded"
+    place = "kvopt.studies.report.pages.embedded"
     patch.setattr(place, lambda _, name, links=(): f"picture: {name}, {len(links)} points")
     patch.setattr(certificate_files, "checker", SimpleNamespace(verify=_verified_once))
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import kvopt
 from kvopt.files.reading import read_text
-from kvopt.studies.records import Record, StudiedInstance, read_records, record_key
+from kvopt.studies.record_lines import Record, StudiedInstance, read_records, record_key
 
 TINY = """
 name = "tiny"

@@ -9,7 +9,7 @@ from zlib import crc32
 
 from studied import record
 
-from kvopt.studies.records import FILE, Record
+from kvopt.studies.record_lines import FILE, Record
 
 PLACE = "/home/someone/logs/{}.json"
 GRID = [(memory, rate) for memory in (100, 200, 400) for rate in (1, 2)]

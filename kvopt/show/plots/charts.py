@@ -1,4 +1,7 @@
-"""Charts of numbers: intervals, points, and curves along an axis."""
+"""Charts of numbers: intervals, points, and curves along an axis.
+
+Functions draw on axes, by default on those of a new figure.
+"""
 
 from __future__ import annotations
 
@@ -21,32 +24,21 @@ _HALF = 0.18
 
 Number = float | Fraction
 Ends = tuple[float, Number | None, Number | None]
-"""A place, and the least and the largest possible value there; None is unknown."""
+"""A place, and the lowest and the highest possible value there; None is unknown."""
 
 
 class Bar(NamedTuple):
-    """An interval with a name and a note.
+    """An interval with a name and a note above it; an end is None if unknown.
 
-    Parameters
-    ----------
-    name, said
-        Words above it.
-    least, most
-        Its ends; None is unknown.
-    mark
-        Position of a line across it; by default the least end.
-    far
-        End of a thin line; infinity is the end of the axis.
-    is_range
-        Whether it is hatched: one value in the interval is meant, and unknown.
-    colour
-        Its colour; by default that of an interval.
+    A line is drawn across it at ``mark``, by default at the lower end, and a thin one up to
+    ``far``, where infinity is the end of the axis.  A range is hatched: one value in it is meant,
+    and unknown.
     """
 
     name: str
-    least: Number | None
-    most: Number | None
-    said: str = ""
+    lower: Number | None
+    upper: Number | None
+    note: str = ""
     mark: float | None = None
     far: Number | None = None
     is_range: bool = False
@@ -60,34 +52,25 @@ def intervals(
     *,
     floor: float = 1.0,
 ) -> Axes:
-    """Draw an interval in each row, below its name; an open end fades.
+    """Draw an interval in each row from the top down, below its name; an open end fades.
 
-    Parameters
-    ----------
-    bars
-        Intervals from the top down.
-    ax
-        Axes to draw on; by default a new figure.
-    label
-        Label of the values.
-    floor
-        The least possible value.
+    ``label`` names the values, of which none is below ``floor``.
     """
     ax = style.axes_of(ax, 1.2 + 0.44 * len(bars))
-    ends = [end for bar in bars for end in (bar.least, bar.most, bar.far)]
+    ends = [end for bar in bars for end in (bar.lower, bar.upper, bar.far)]
     finite = [float(end) for end in ends if end is not None and math.isfinite(end)]
     farthest = max([floor + 0.05, *finite]) * 1.02
     for row, bar in enumerate(bars):
-        left, right = max(float(bar.least or floor), floor), float(bar.most or farthest)
-        colour = style.WAITING if None in (bar.least, bar.most) else style.PROMPT
+        left, right = max(float(bar.lower or floor), floor), float(bar.upper or farthest)
+        colour = style.WAITING if None in (bar.lower, bar.upper) else style.PROMPT
         look: dict[str, Any] = {"color": bar.colour or colour}
         if bar.is_range:
             look = {"facecolor": "none", "edgecolor": style.BOUND, "hatch": "//////"}
         ax.barh(row, right - left, left=left, height=0.3, **look)
-        marks = [bar.mark] if bar.mark else [left, right if bar.most else left]
+        marks = [bar.mark] if bar.mark else [left, right if bar.upper else left]
         ax.vlines(marks, row - 0.22, row + 0.22, color=style.INK, linewidth=1.5)
         ax.hlines(row, right, min(float(bar.far or right), farthest), color=colour, linewidth=1)
-        for x, side, text in ((0.004, "left", bar.name), (0.996, "right", bar.said)):
+        for x, side, text in ((0.004, "left", bar.name), (0.996, "right", bar.note)):
             style.note(ax, x, row - 0.24, text, ha=side, va="bottom")
     ax.set(yticks=[], ylim=(len(bars) - 0.6, -0.8), xlabel=label)
     ax.set_xlim(min(floor, farthest), farthest)
@@ -97,21 +80,12 @@ def intervals(
 def points(ends: Sequence[Ends], ax: Axes, place: int = 0, urls: Sequence[str] = ()) -> None:
     """Draw a dot at the lower end of each interval, and a line to its upper end.
 
-    Parameters
-    ----------
-    found
-        Data to draw.
-    ax
-        Axes to draw on.
-    place
-        Place of the scheduler, which determines colour and marker.
-    urls
-        Link of each dot.
+    ``place`` of the scheduler determines colour and marker; ``urls`` are links of the dots.
     """
-    look, (x, least, most) = style.policy(place), _columns(ends)
-    ax.vlines(x, least, most, color=look["color"], linewidth=1, alpha=0.5)
+    look, (x, lower, upper) = style.policy(place), _columns(ends)
+    ax.vlines(x, lower, upper, color=look["color"], linewidth=1, alpha=0.5)
     del look["linestyle"]
-    ax.scatter(x, least, s=16, zorder=3, urls=[*urls], linewidths=0, clip_on=False, **look)
+    ax.scatter(x, lower, s=16, zorder=3, urls=[*urls], linewidths=0, clip_on=False, **look)
 
 
 def _columns(ends: Sequence[Ends]) -> np.ndarray:
@@ -127,16 +101,8 @@ def along(
 ) -> None:
     """Draw the band of the optimum along an axis, and a curve for each scheduler.
 
-    Parameters
-    ----------
-    optimum
-        The band between the proved bound, as a line, and the best schedule.
-    curves
-        Places and values by scheduler.
-    ax
-        Axes to draw on.
-    looks
-        Places of the schedulers in the list of colours; by default in order.
+    The band is between the proved bound, a line, and the best schedule.  ``looks`` are places of
+    the schedulers in the list of colours, by default in order.
     """
     band = _columns([ends for ends in optimum if None not in ends])
     if band.size:
@@ -158,22 +124,10 @@ def fleet_sizes(
     *,
     scale: str = "log",
 ) -> Axes:
-    """Draw the possible results for each number of machines, and schedulers.
+    """Draw the possible results for each number of machines, and those of schedulers.
 
-    Parameters
-    ----------
-    bands
-        Machines, and the values that enclose the best schedule.
-    curves
-        Machines and values by scheduler.
-    target
-        The target value.
-    label
-        Label of the values.
-    ax
-        Axes to draw on; by default a new figure.
-    scale
-        Scale of the values.
+    ``bands`` are machines with the values that enclose the best schedule; ``label`` and ``scale``
+    are of the values, of which ``target`` is one.
     """
     ax = style.axes_of(ax, 5.0)
     counts, lower, upper = _columns(bands)
@@ -205,18 +159,8 @@ def fleet_over_time(
 ) -> Axes:
     """Draw numbers of machines in windows as steps, and the arrivals behind them.
 
-    Parameters
-    ----------
-    borders
-        Borders of the windows.
-    load
-        Arrivals of each window, on an axis of their own.
-    curves
-        Machines of each window by name; the first and the second enclose the optimum.
-    label
-        Label of the time.
-    ax
-        Axes to draw on; by default a new figure.
+    ``load`` are the arrivals between ``borders``, on an axis of their own.  The first and the
+    second curve enclose the optimum.  ``label`` is that of the time.
     """
     ax = style.axes_of(ax, 5.0)
     behind = ax.twinx()

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 _LONGEST_NAME = 60
 """Limit of the characters of a name in a title; the rest is cut."""
-_MOST_WORKERS = 8
+_MAX_WORKERS = 8
 """Up to so many workers each has a panel of memory."""
 _LONGEST_LINE = 100
 """Limit of the characters of a line below a title."""
@@ -70,7 +70,7 @@ def plot_schedule(
         return style.figure_of(rows(schedule, ax))
     figure, _ = _drawn([schedule])
     drawn = schedule.timeline()
-    return _finished(figure, drawn.instance, path, title, _told(drawn), subtitle)
+    return _finished(figure, drawn.instance, path, title, _title(drawn), subtitle)
 
 
 def plot_runs(runs: Sequence[Drawable], path: str | Path | None = None) -> Figure:
@@ -88,7 +88,7 @@ def plot_runs(runs: Sequence[Drawable], path: str | Path | None = None) -> Figur
     for drawn, panel in zip((run.timeline() for run in runs), panels, strict=True):
         if [r.shape for r in drawn.instance] != [r.shape for r in instance]:
             raise InvalidInput("is of another instance", field=drawn.label)
-        panel[0].set_title(fill(_told(drawn), _LONGEST_LINE // min(len(runs), 2)))
+        panel[0].set_title(fill(_title(drawn), _LONGEST_LINE // min(len(runs), 2)))
     for kind in panels.T if len(instance) > style.CROWDED else panels.T[1:]:  # rows keep theirs
         top = max(ax.get_ylim()[1] for ax in kind)
         for ax in kind:
@@ -105,7 +105,7 @@ def _drawn(runs: Sequence[Drawable]) -> tuple[Figure, Any]:
         kinds = [(h, partial(bands, kinds=(k,))) for h, k in ((2.2, "waiting"), (1.6, "running"))]
     else:
         kinds = [(max(1.6, count * style.row_height(count) + 0.4), rows)]
-    is_split = 1 < workers <= _MOST_WORKERS
+    is_split = 1 < workers <= _MAX_WORKERS
     for worker in range(workers) if is_split else [None]:
         kinds.append((1.4 if is_split else 2.4, partial(memory_profile, worker=worker)))
     heights = [height for height, _ in kinds]
@@ -159,12 +159,12 @@ def plot_instance(instance: Instance, path: str | Path | None = None) -> Figure:
 def _shapes(instance: Instance, ax: Axes) -> None:
     """Scatter prompt against output; the area of a dot counts the requests of its shape."""
     shared = Counter(request.shape for request in instance)
-    most = max(shared.values(), default=1)
-    areas = [16 + 200 * (times - 1) / max(most, 10) for times in shared.values()]
+    largest = max(shared.values(), default=1)
+    areas = [16 + 200 * (times - 1) / max(largest, 10) for times in shared.values()]
     prompts, outputs = np.array([*shared]).reshape(-1, 2).T
     alpha = 0.8 if len(shared) <= 200 else 0.35
     ax.scatter(prompts, outputs, areas, style.PROMPT, alpha=alpha, linewidths=0, zorder=3)
-    alike = f", dot area: how many are alike (at most {most:,})" if most > 1 else ""
+    alike = f", dot area: how many are alike (at most {largest:,})" if largest > 1 else ""
     ax.set(xlabel="prompt tokens", ylabel="output tokens", title="shapes" + alike)
     _from_zero(ax, max(prompts, default=1), max(outputs, default=1))
 
@@ -197,10 +197,10 @@ def _from_zero(ax: Axes, right: int, top: int) -> None:
     style.whole_numbers(ax.yaxis, top)
 
 
-def _told(drawn: Timeline) -> str:
+def _title(drawn: Timeline) -> str:
     """Return the title of a run: the policy, and the waiting of its users."""
     name = style.shortened(drawn.label, _LONGEST_NAME)
-    return f"{name}: {drawn.said}" if name else drawn.said
+    return f"{name}: {drawn.remark}" if name else drawn.remark
 
 
 def _finished(
@@ -221,7 +221,7 @@ def _finished(
     figure.align_ylabels()
     handles: dict[str, Artist] = {}
     legends = [ax.get_legend_handles_labels() for ax in figure.axes]
-    pairs = [pair for one in legends for pair in zip(*one, strict=True)]
+    pairs = [pair for legend in legends for pair in zip(*legend, strict=True)]
     has_several = sum(label.startswith("peak ") for _, label in pairs) > 1
     for handle, label in pairs:
         handles.setdefault("peak" if has_several and label[:5] == "peak " else label, handle)

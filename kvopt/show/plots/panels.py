@@ -1,4 +1,7 @@
-"""Single panels over time: requests in rows or as bands, tokens held."""
+"""Single panels over time: requests in rows or as bands, tokens held.
+
+Functions draw a schedule, or a run on any clock, on axes, by default on those of a new figure.
+"""
 
 from __future__ import annotations
 
@@ -15,32 +18,21 @@ from kvopt.show.plots.timeline import Drawable, Timeline, thinned
 
 _FLOOR, _TALL = 0.43, 0.86
 """Position of a bar below the middle of its row, and the largest share of a row that it fills."""
-_MOST_LINES = 1_000
+_MAX_LINES = 1_000
 """Beyond so many corners a line around them would hide them."""
 
 
-def rows(what: Drawable, ax: Axes | None = None) -> Axes:
+def rows(drawable: Drawable, ax: Axes | None = None) -> Axes:
     """Draw the requests over time: in rows, or many of them as bands.
 
     Rows are in order of start, those of a fleet worker by worker.  Waiting is a line, prompts and
-    produced tokens are heights on one scale for all rows.
-
-    Parameters
-    ----------
-    what
-        A schedule, which need not be feasible, or a run on any clock.
-    ax
-        Axes to draw on; by default a new figure.
-
-    Returns
-    -------
-    Axes
-        The axes with the drawing; its artists have labels for a legend.
+    produced tokens are heights on one scale for all rows.  A schedule need not be feasible.  The
+    artists of the axes have labels for a legend.
     """
-    drawn = what.timeline()
+    drawn = drawable.timeline()
     count = len(drawn.order)
     if count > style.CROWDED:
-        return bands(what, ax)
+        return bands(drawable, ax)
     ax = style.axes_of(ax, count * style.row_height(count) + 1.6)
     floor = np.argsort(drawn.order) + _FLOOR
     if drawn.waits:
@@ -96,20 +88,13 @@ def _label_rows(drawn: Timeline, ax: Axes) -> None:
 
 
 def bands(
-    what: Drawable, ax: Axes | None = None, kinds: Sequence[str] = ("running", "waiting")
+    drawable: Drawable, ax: Axes | None = None, kinds: Sequence[str] = ("running", "waiting")
 ) -> Axes:
     """Draw how many requests run and how many wait at each time, one band on the other.
 
-    Parameters
-    ----------
-    what
-        A schedule, or a run on any clock.
-    ax
-        Axes to draw on; by default a new figure.
-    kinds
-        Which of the bands to draw.
+    ``kinds`` are the bands to draw.
     """
-    drawn, ax = what.timeline(), style.axes_of(ax, 3.6)
+    drawn, ax = drawable.timeline(), style.axes_of(ax, 3.6)
     highest = 1.0
     for place in range(len(kinds), 0, -1):  # the highest first
         times, heights = thinned(drawn.counted(*kinds[:place]))
@@ -123,39 +108,33 @@ def bands(
     return ax
 
 
-def memory_profile(what: Drawable, ax: Axes | None = None, worker: int | None = None) -> Axes:
+def memory_profile(drawable: Drawable, ax: Axes | None = None, worker: int | None = None) -> Axes:
     """Draw the tokens held at every time, prompts below and produced on top, against M.
 
-    Parameters
-    ----------
-    what
-        A schedule, feasible or not, or a run, with its evicted work; tokens above the capacity are
-        marked.  An instance is drawn as if every request started when it arrives: its demand.
-    ax
-        Axes to draw on; by default a new figure.
-    worker
-        The worker of a fleet; by default all workers together, against the memory of all.
+    A run is drawn with its evicted work, and tokens above the capacity are marked.  An instance is
+    drawn as if every request started when it arrives: its demand.  Without a ``worker`` all of a
+    fleet are drawn together, against the memory of all.
     """
-    drawn, ax = what.timeline(), style.axes_of(ax, 3.6)
+    drawn, ax = drawable.timeline(), style.axes_of(ax, 3.6)
     memory = drawn.instance.memory * (drawn.instance.workers if worker is None else 1)
     held, prompts = drawn.held(worker), drawn.held_prompts(worker)
     times, totals = thinned(held)
     ax.fill_between(times, totals, color=style.GROWTH, lw=0, label="tokens produced")
     if len(prompts[0]):
         ax.fill_between(*thinned(prompts), color=style.PROMPT, lw=0, label="prompt tokens")
-    most, above = float(np.max(totals, initial=0)), np.asarray(totals) > memory
+    peak, above = float(np.max(totals, initial=0)), np.asarray(totals) > memory
     if above.any():
         look: Any = {"fc": "none", "ec": style.CAPACITY, "hatch": "////", "lw": 0}
         ax.fill_between(times, memory, totals, above, interpolate=True, label="above M", **look)
-    ax.plot(times, totals, color=style.INK, linewidth=0.5 if len(times) < _MOST_LINES else 0)
+    ax.plot(times, totals, color=style.INK, linewidth=0.5 if len(times) < _MAX_LINES else 0)
     ax.axhline(memory, color=style.CAPACITY, linestyle="--", linewidth=1.2, label=f"M = {memory:,}")
-    ax.set_ylim(0, max(most, memory) * 1.12)
-    style.whole_numbers(ax.yaxis, max(most, memory))
-    if most:
+    ax.set_ylim(0, max(peak, memory) * 1.12)
+    style.whole_numbers(ax.yaxis, max(peak, memory))
+    if peak:
         at = held[0][int(np.argmax(held[1]))] + drawn.stepped
         moment = f"{at:,.0f}" if drawn.unit == "rounds" else f"{at:,.4g} s"
-        x, label = at - drawn.stepped / 2, f"peak {most:,.0f} at time {moment}"
-        ax.plot(x, most, ls="none", marker=CARETDOWN, color=style.INK, label=label)
+        x, label = at - drawn.stepped / 2, f"peak {peak:,.0f} at time {moment}"
+        ax.plot(x, peak, ls="none", marker=CARETDOWN, color=style.INK, label=label)
     _time(drawn, ax)
     name = "tokens held" if worker is None else f"worker {worker}"
     ax.set(xlabel=f"time ({drawn.unit})", ylabel=name)

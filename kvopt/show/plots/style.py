@@ -47,7 +47,7 @@ TALLEST = 13.0
 """Inches of height that many rows share."""
 
 _LINE_SPACING = 1.1
-"""Least distance of two labels, in font sizes."""
+"""Shortest distance of two labels, in font sizes."""
 
 _CHARACTER = 0.085
 """Width of a digit of a tick label, in inches."""
@@ -142,16 +142,16 @@ def whole_numbers(axis: Axis, largest: float) -> None:
     box, is_flat = axis.axes.get_window_extent(), axis is axis.axes.xaxis
     inches = (box.width if is_flat else box.height) / axis.axes.figure.dpi
     label = _CHARACTER * (len(f"{largest:,.0f}") + 3 if is_flat else 4)
-    most = max(2, min(9, int(inches / label)))
-    axis.set_major_locator(MaxNLocator(most, steps=[1, 2, 5, 10], integer=True, min_n_ticks=1))
+    count = max(2, min(9, int(inches / label)))
+    axis.set_major_locator(MaxNLocator(count, steps=[1, 2, 5, 10], integer=True, min_n_ticks=1))
     axis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
 
 
-def shortened(text: str, most: int) -> str:
+def shortened(text: str, limit: int) -> str:
     """Return text on one line, without mathematics; for a long one the beginning and the end."""
     text = one_line(text)
-    tail = most // 2
-    text = text if len(text) <= most else f"{text[: most - tail - 1]}…{text[-tail:]}"
+    tail = limit // 2
+    text = text if len(text) <= limit else f"{text[: limit - tail - 1]}…{text[-tail:]}"
     return text.replace("$", r"\$")
 
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from kvopt.problem.instance import Instance
 
 _COLUMNS = 2_000
-"""Number of parts of the time; in each a curve keeps its first, last, least and largest point.
+"""Number of parts of the time; in each a curve keeps its first, last, lowest and highest point.
 
 There are more parts than pixels, so the picture is the same."""
 
@@ -30,18 +30,10 @@ them at its end.  So both agree at the end of every round.
 
 
 class Work(NamedTuple):
-    """An interval of work of one request.
+    """An interval of work of one request, in a position of the instance, on a worker.
 
-    Parameters
-    ----------
-    request, worker
-        Positions.
-    begin, first, end
-        Its begin, the end of its first round, and its end.
-    before, produced
-        Tokens that the request had produced before, and those that it produces here.
-    is_lost
-        Whether it was lost in an eviction.
+    ``first`` is the end of its first round; ``before`` are the tokens that the request had produced
+    before, and ``produced`` those that it produces here.  ``is_lost`` if an eviction lost it.
     """
 
     request: int
@@ -56,22 +48,11 @@ class Work(NamedTuple):
 
 @dataclass(frozen=True)
 class Timeline:
-    """A schedule or a run on any clock.
+    """A schedule or a run on any clock, in ``rounds`` or in ``seconds``.
 
-    Parameters
-    ----------
-    instance
-        The requests.
-    work
-        Intervals of work, in order for each request.
-    arrivals
-        Arrivals of requests.
-    measured
-        If tokens do not rise in even rounds, workers and the tokens that they held in intervals.
-    label, said
-        The scheduler, empty if unknown, and a remark on its run.
-    unit
-        ``rounds`` or ``seconds``.
+    ``work`` is in order for each request.  If tokens do not rise in even rounds, ``measured`` has
+    workers and the tokens that they held in intervals.  ``label`` is the scheduler, empty if
+    unknown, and ``remark`` is on its run.
     """
 
     instance: Instance
@@ -79,7 +60,7 @@ class Timeline:
     arrivals: Sequence[float]
     measured: Sequence[tuple[int, Curve]] = ()
     label: str = ""
-    said: str = ""
+    remark: str = ""
     unit: str = "rounds"
 
     @cached_property
@@ -201,7 +182,7 @@ def summed(curves: Iterable[Curve]) -> Curve:
 
 
 def thinned(curve: Curve) -> Curve:
-    """Return a curve with only visible corners: ends, least and largest."""
+    """Return a curve with only visible corners: ends, lowest and highest."""
     times, heights = (np.asarray(side, dtype=float) for side in curve)
     if len(times) <= 4 * _COLUMNS:
         return times, heights

@@ -17,14 +17,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kvopt.files.atomic import own_descriptor, write_atomically
-from kvopt.show.plots.style import PALETTE
-from kvopt.studies.records import Record
-from kvopt.studies.report.context import TEXTS, Context
-from kvopt.studies.report.layout import ENVIRONMENT, pieces
-from kvopt.studies.report.sections import axes, ratios, seconds, tables, worst
-from kvopt.studies.report.study import Family, Study, check_certificates, read_study
-from kvopt.studies.report.words import times_of
-from kvopt.version import __version__
+from kvopt.studies.report import pictures, tables
+from kvopt.studies.report.findings import Family, Findings, check_certificates, read_findings
+from kvopt.studies.report.pages import TEXTS, Context, pieces, rendered
+from kvopt.studies.report.pictures import times_of
+from kvopt.studies.report.worst import worst
 
 if TYPE_CHECKING:
     from markupsafe import Markup
@@ -50,27 +47,27 @@ SLO_COLUMNS = ("slo", "attain", "attained", "best_attained", "ceiling", "verdict
 
 WHOLE: dict[str, Callable[[Context], str]] = {
     "overview": tables.overview,
-    "by-memory": partial(axes.along_axis, name="by-memory"),
-    "by-rate": partial(axes.along_axis, name="by-rate"),
-    "by-workers": partial(axes.along_axis, name="by-workers"),
-    "latency": seconds.latency,
-    "volume": partial(axes.along_axis, name="volume"),
+    "by-memory": partial(pictures.along_axis, name="by-memory"),
+    "by-rate": partial(pictures.along_axis, name="by-rate"),
+    "by-workers": partial(pictures.along_axis, name="by-workers"),
+    "latency": pictures.latency,
+    "volume": partial(pictures.along_axis, name="volume"),
     "schedulers": tables.schedulers,
     "service-levels": tables.service_levels,
-    "worst": worst.worst,
+    "worst": worst,
     "failures": tables.failures,
     "provenance": tables.provenance,
 }
 """Functions that make a section, empty without data."""
 
 BY_FAMILY: dict[str, Callable[[Context, Family], Sequence[Markup]]] = {
-    "ranking": ratios.ranking,
-    "runs": ratios.runs,
+    "ranking": pictures.ranking,
+    "runs": pictures.runs,
 }
 """Functions that draw a family for a section."""
 
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
-"""Characters at the begin of a text that a spreadsheet reads as a formula."""
+"""Begins of texts that a spreadsheet reads as formulas; an apostrophe before them makes texts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,22 +124,19 @@ def write_report(
         If the folder has no study, a file in it has other than its original content, or nothing
         can be written.
     """
-    study = read_study(Path(folder))
+    study = read_findings(Path(folder))
     target = Path(folder) / PAGE if output is None else Path(output)
     rows = None if table is None else Path(table)
     if rows is None and own_descriptor(target) is None:  # a stream has no folder for a second file
         rows = target.with_suffix(".csv")
     checked = check_certificates(study) if verify else None
     context = Context(study, target.parent, rows, checked)
-    sections = dict(_sections(context))
     title = None if study.title == study.name else study.title
-    page = ENVIRONMENT.get_template("page.html")
-    words = {"name": study.name, "title": title, "sections": sections}
-    words |= {"kind": "kvopt study", "source": "from the records of the study"}
-    made = page.render(**words, palette=PALETTE, version=__version__)
+    source = "from the records of the study"
+    page = rendered("kvopt study", study.name, title, _sections(context), source)
     if rows is not None:
         write_atomically(rows, _csv(study))
-    write_atomically(target, made)
+    write_atomically(target, page)
     faults = () if checked is None else checked.faults
     return Written(target, rows, len(study.records), study.warnings, faults)
 
@@ -151,15 +145,15 @@ def _sections(context: Context) -> Iterator[tuple[str, tuple[str, str]]]:
     """Yield the address, the title and the content of each section that has data."""
     for name, row in TEXTS.items():
         if draw := BY_FAMILY.get(name):
-            body = context.gallery(name, {f.name: draw(context, f) for f in context.families})
+            body = context.gallery(name, {f.name: draw(context, f) for f in context.study.families})
         else:
             body = WHOLE[name](context)
         if body:
-            lead = pieces.paragraphs([context.said(name)]) if row.get("led") else ""
+            lead = pieces.paragraphs([context.text(name)]) if row.get("led") else ""
             yield name, (row["title"], lead + body)
 
 
-def _csv(study: Study) -> str:
+def _csv(study: Findings) -> str:
     """Return the records as CSV; a cell is empty if unknown."""
     sink = io.StringIO(newline="")
     columns = [*COLUMNS, *(SECONDS_COLUMNS if study.in_seconds else ())]
@@ -168,33 +162,27 @@ def _csv(study: Study) -> str:
     writer = csv.DictWriter(sink, columns, extrasaction="ignore", lineterminator="\n")
     writer.writeheader()
     for record in study.records:
-        writer.writerow({name: _safe(cell) for name, cell in _cells(record).items()})
+        instance, (lower, upper) = record.instance, record.ratio
+        cells = {
+            **times_of(record),
+            **vars(instance),
+            **vars(record),
+            "instance": instance.name,
+            "parameters": json.dumps(instance.parameters, sort_keys=True),
+            "ratio_least": lower,
+            "ratio_most": upper,
+            "proved": record.proved,
+            "slo": record.limits.get("slo"),
+            "attain": record.limits.get("attain"),
+            "verdict": record.verdict,
+            "limits": json.dumps(record.limits, sort_keys=True),
+            "instance_hash": instance.hash,
+            "time_unit": "ns" if record.in_seconds else "rounds",
+            "rate": instance.parameters.get("rate", 1),
+            "left_out": instance.parameters.get("left_out", 0),
+        }
+        for name, cell in cells.items():
+            if isinstance(cell, str) and cell.startswith(_FORMULA):
+                cells[name] = f"'{cell}"
+        writer.writerow(cells)
     return sink.getvalue()
-
-
-def _cells(record: Record) -> dict[str, object]:
-    instance = record.instance
-    least, most = record.ratio
-    return {
-        **times_of(record),
-        **vars(instance),
-        **vars(record),
-        "instance": instance.name,
-        "parameters": json.dumps(instance.parameters, sort_keys=True),
-        "ratio_least": least,
-        "ratio_most": most,
-        "proved": record.proved,
-        "slo": record.limits.get("slo"),
-        "attain": record.limits.get("attain"),
-        "verdict": record.verdict,
-        "limits": json.dumps(record.limits, sort_keys=True),
-        "instance_hash": instance.hash,
-        "time_unit": "ns" if record.in_seconds else "rounds",
-        "rate": instance.parameters.get("rate", 1),
-        "left_out": instance.parameters.get("left_out", 0),
-    }
-
-
-def _safe(cell: object) -> object:
-    """Put an apostrophe before text that a spreadsheet would read as a formula."""
-    return f"'{cell}" if isinstance(cell, str) and cell.startswith(_FORMULA) else cell

@@ -13,7 +13,7 @@ import pytest
 from browsing import CHROMIUM, DRIVER, MISSING, Browser
 from traced import traced
 
-from kvopt.studies.records import FILE, Record, read_records
+from kvopt.studies.record_lines import FILE, Record, read_records
 from kvopt.studies.report import write_report
 
 pytestmark = [

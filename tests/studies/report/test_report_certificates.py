@@ -13,7 +13,7 @@ import pytest
 from commands import Run
 from pages import Page, page_of, rewrite
 
-from kvopt.studies.records import FILE, Record, read_records
+from kvopt.studies.record_lines import FILE, Record, read_records
 
 pytestmark = pytest.mark.usefixtures("sketched")
 

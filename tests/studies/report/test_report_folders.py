@@ -13,7 +13,7 @@ from commands import Run
 from pages import Page, rewrite
 from reported import RECORDS
 
-from kvopt.studies.records import FILE, Record, StudiedInstance
+from kvopt.studies.record_lines import FILE, Record, StudiedInstance
 from kvopt.studies.report import write_report
 from kvopt.studies.report.writing import COLUMNS
 

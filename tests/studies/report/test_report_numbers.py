@@ -15,7 +15,7 @@ import pytest
 from pages import COLUMNS_OF_SCHEDULERS, page_of, rewrite
 from reported import RECORDS
 
-from kvopt.studies.records import Record, read_records
+from kvopt.studies.record_lines import Record, read_records
 from kvopt.studies.report import write_report
 from kvopt.studies.report.writing import COLUMNS
 

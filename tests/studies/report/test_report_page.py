@@ -19,9 +19,9 @@ from pages import Page, page_of, rewrite
 from reported import BROKEN
 
 from kvopt.problem.scopes import Scope
-from kvopt.studies.records import FILE, Record, read_records
+from kvopt.studies.record_lines import FILE, Record, read_records
 from kvopt.studies.report import write_report
-from kvopt.studies.report.context import TEXTS
+from kvopt.studies.report.pages import TEXTS
 from kvopt.studies.report.writing import BY_FAMILY, WHOLE
 
 

@@ -14,9 +14,8 @@ from kvopt.show.plots import rows
 from kvopt.show.plots.charts import points, spread
 from kvopt.show.plots.embedding import embedded, panels
 from kvopt.show.plots.style import PALETTE, policy
-from kvopt.studies.intervals import Interval
-from kvopt.studies.report.layout import pieces, sign
-from kvopt.studies.report.words import quantile_of
+from kvopt.studies.ratio_intervals import Interval, quantile_of
+from kvopt.studies.report.pages import pieces, sign
 
 
 def parts(least: int, most: int) -> st.SearchStrategy[Fraction]:
@@ -46,8 +45,8 @@ def test_quantiles_of_ends_enclose_the_quantile(
         x for x in sorted(numbers) if sum(y <= x for y in numbers) >= share * len(numbers)
     )
     quantile = quantile_of(found, share)
-    assert quantile.least is None or quantile.least <= wanted
-    assert quantile.most is None or quantile.most >= wanted
+    assert quantile.lower is None or quantile.lower <= wanted
+    assert quantile.upper is None or quantile.upper >= wanted
     exact = quantile_of([Interval(x, x) for x in numbers], share)
     assert exact == Interval(wanted, wanted)
 

@@ -14,9 +14,9 @@ from commands import Run
 from pages import rewrite, sketch
 from reported import make_study_in_seconds
 
-from kvopt.studies.records import FILE, Record, read_records
+from kvopt.studies.record_lines import FILE, Record, read_records
 from kvopt.studies.report import write_report
-from kvopt.studies.report.study import headed
+from kvopt.studies.report.findings import headed
 from kvopt.studies.report.writing import COLUMNS, SECONDS_COLUMNS
 
 pytestmark = pytest.mark.usefixtures("sketched")

@@ -14,57 +14,46 @@ from functools import cached_property
 from itertools import accumulate
 from typing import NamedTuple
 
-from kvopt.bounds.machine_time_bound import machine_time_bound
 from kvopt.bounds.slo_ceiling import least_times, spans_of
-from kvopt.errors import InvalidInput, shown
-from kvopt.fleets.measures import unit_length
-from kvopt.fleets.planners import planned_machines, service_rate
-from kvopt.incumbent.certificate import MachineTime
-from kvopt.problem.clocks import Clock
-from kvopt.problem.instance import Instance
-from kvopt.problem.problem import Problem
+from kvopt.errors import InvalidInput, refuse, shown
+from kvopt.fleets.targets import planned_machines, service_rate, unit_length
+from kvopt.problem.problem import Problem, as_problem
 from kvopt.problem.requests import Request
 from kvopt.problem.scopes import Scope
 from kvopt.problem.slo import Levels, Slo, allowed_misses
 from kvopt.simulate.routers import ArrivalRouter, SwitchedRouter
 from kvopt.simulate.routers import router as router_from
 from kvopt.simulate.run_policy import run
-from kvopt.timetable.schedule import Schedule
+from kvopt.timetable.policy_run import PolicyRun
 
-MOST_WINDOWS = 10_000
+MAX_WINDOWS = 10_000
 """Limit of the windows: a mistyped length should not run for days."""
 
 _LENGTH = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,6})?)(h|m|s|ms|)")
 
 
-def length_of(text: str | int, instance: Instance, clock: Clock, field: str) -> int:
+def length_of(text: str | int, problem: Problem, field: str) -> int:
     """Return a length of time in units of the clock.
 
     Examples
     --------
-    >>> from kvopt.problem.clocks import ROUNDS
-    >>> length_of("1m", Instance(9, [Request(0, 1, 2)], round_ms=50), ROUNDS, "--every")
+    >>> from kvopt import Instance
+    >>> length_of("1m", Problem(Instance(9, [Request(0, 1, 2)], round_ms=50)), "--every")
     1200
     """
     match = _LENGTH.fullmatch(str(text))
     if match is None:
         reason = f"must be a length of time, 10m or 90s, or a number of rounds, got {shown(text)}"
         raise InvalidInput(reason, field=field)
-    return int(Fraction(match[1]) * unit_length(match[2], instance, clock, field, "10m, 90s"))
+    return int(Fraction(match[1]) * unit_length(match[2], problem, field, "10m, 90s"))
 
 
 class Trial(NamedTuple):
     """A simulation with a number of machines for each window.
 
-    Parameters
-    ----------
-    counts
-        These numbers.
-    misses
-        Requests of each window that do not attain.
-    drained
-        Machine time in each window of machines that are off, and finish what they began; that
-        after the last window is part of it.
+    ``misses`` are the requests of each window that do not attain; ``drained`` is machine time in
+    each window of machines that are off, and finish what they began, that after the last one
+    included.
     """
 
     counts: tuple[int, ...]
@@ -74,18 +63,11 @@ class Trial(NamedTuple):
 
 @dataclass(frozen=True)
 class Windows:
-    """A problem with a service level, cut into windows of equal length.
+    """A problem with a service level, cut into windows of equal length, in units of the clock.
 
-    Parameters
-    ----------
-    problem
-        The problem; its number of workers is ignored.
-    length
-        Length of a window, in units of the clock.
-    attain
-        Share of the requests of each window that shall attain.
-    start_up
-        Time from the border at which a machine is switched on until it takes requests.
+    Its number of workers is ignored.  In each window the share ``attain`` of its requests shall
+    attain. A machine takes requests so long after the border at which it is switched on:
+    ``start_up``.
     """
 
     problem: Problem
@@ -94,11 +76,9 @@ class Windows:
     start_up: int = 0
 
     def __post_init__(self) -> None:
-        if self.length < 1:
-            raise InvalidInput("must be at least one round or nanosecond", field="--every")
-        if len(self) > MOST_WINDOWS:
-            reason = f"makes {len(self):,} windows, at most {MOST_WINDOWS:,} are allowed"
-            raise InvalidInput(reason, field="--every")
+        refuse("--every", "must be at least one round or nanosecond", self.length < 1)
+        reason = f"makes {len(self):,} windows, at most {MAX_WINDOWS:,} are allowed"
+        refuse("--every", reason, len(self) > MAX_WINDOWS)
 
     def __len__(self) -> int:
         """Return the number of windows."""
@@ -131,7 +111,11 @@ class Windows:
 
         At least those may that miss even with a machine of their own.
         """
-        return [max(*pair) for pair in zip(self._shares, self._sure_misses, strict=True)]
+        instance, model = self.problem.instance, self.problem.clock.model
+        chunks = self.problem.scope.covers(Scope.CHUNKS)
+        spans = spans_of(self.levels, *least_times(instance, model, chunks=chunks))
+        late = [sum(i not in spans for i in members) for members in self.members]
+        return [*map(max, self._shares, late)]
 
     @property
     def unavoidable(self) -> int:
@@ -152,13 +136,6 @@ class Windows:
     def levels(self) -> Levels:
         """Limits of each request."""
         return self.slo.levels(self.problem.instance, rounds=self.problem.clock.is_even)
-
-    @cached_property
-    def _sure_misses(self) -> list[int]:
-        instance, model = self.problem.instance, self.problem.clock.model
-        chunks = self.problem.scope.covers(Scope.CHUNKS)
-        spans = spans_of(self.levels, *least_times(instance, model, chunks=chunks))
-        return [sum(i not in spans for i in members) for members in self.members]
 
     # ---- the lower side -----------------------------------------------------------------
 
@@ -184,39 +161,35 @@ class Windows:
         part = replace(instance.in_tokens(), requests=requests, block_tokens=None, name=None)
         return replace(self.problem, instance=part, scope=self.problem.scope.without_sharing)
 
-    def machine_time(self) -> MachineTime:
-        """Return a bound on machine time if numbers of machines may change at any time."""
-        return machine_time_bound(self.problem, self.length, self.allowed)
-
+    @cached_property
     def formula(self) -> list[int]:
-        """Return the number of machines of planners for each window, which proves nothing."""
+        """The number of machines of planners for each window, which proves nothing."""
         rate = service_rate(self.problem.instance, self.problem.clock, self.levels)
         return [planned_machines(len(members), self.length, rate) for members in self.members]
 
     # ---- the upper side -----------------------------------------------------------------
 
     @cached_property
+    def _since(self) -> list[range]:
+        """The windows in which a machine has to be on to take each request.
+
+        These are its own and all since the start-up time, or from the begin on.
+        """
+        windows = []
+        for arrival in self.arrivals:
+            since = (arrival - self.start_up) // self.length - self._first
+            windows.append(range(max(since, 0), arrival // self.length - self._first + 1))
+        return windows
+
+    @cached_property
     def floors(self) -> list[int]:
         """Number of machines that each window needs so that every arrival finds one."""
-        arrivals = sorted(self.arrivals)
-        floors = [0] * len(self)
-        for arrival in arrivals:
-            first = max((arrival - self.start_up) // self.length - self._first, 0)
-            for k in range(first, arrival // self.length - self._first + 1):
-                floors[k] = 1
-        return floors
+        needed = {k for windows in {*self._since} for k in windows}
+        return [int(k in needed) for k in range(len(self))]
 
     def taking(self, counts: Sequence[int]) -> list[int]:
-        """Return how many machines take requests at each arrival.
-
-        These are on since the start-up time, or from the begin on.
-        """
-        rows = []
-        for arrival in self.arrivals:
-            k = arrival // self.length - self._first
-            since = max((arrival - self.start_up) // self.length - self._first, 0)
-            rows.append(min(counts[min(since, k) : k + 1]))
-        return rows
+        """Return how many machines take requests at each arrival."""
+        return [min(counts[windows.start : windows.stop]) for windows in self._since]
 
     def simulated(
         self,
@@ -224,26 +197,21 @@ class Windows:
         router: str,
         counts: Sequence[int],
         should_stop: Callable[[], bool] = lambda: False,
-    ) -> tuple[Trial | None, Schedule]:
-        """Simulate a scheduler and a router on these numbers of machines; no trial if none ends.
+    ) -> PolicyRun:
+        """Return the run of a scheduler and a router on these numbers of machines.
 
         Machines that are switched off take no more requests, and finish those that they have.
         """
         inner = router_from(router)
         assert isinstance(inner, ArrivalRouter), "requests are sent when they arrive"
-        fleet = replace(self.problem.instance, workers=max(counts))
-        schedule = run(
-            replace(self.problem, instance=fleet),
-            policy,
-            router=SwitchedRouter(inner, self.taking(counts)),
-            should_stop=should_stop,
-        )
-        if not schedule.is_complete:
-            return None, schedule
-        return self.judged(counts, schedule), schedule
+        fleet = as_problem(self.problem, workers=max(counts))
+        way = SwitchedRouter(inner, self.taking(counts))
+        return run(fleet, policy, router=way, should_stop=should_stop)
 
-    def judged(self, counts: Sequence[int], schedule: Schedule) -> Trial:
-        """Return the misses of a schedule by windows, and the machine time after switching off."""
+    def trial(self, counts: Sequence[int], schedule: PolicyRun) -> Trial | None:
+        """Return the misses of a run by windows, and what is drained; None if it never ended."""
+        if not schedule.is_complete:
+            return None
         times = schedule.first_tokens, schedule.completions
         misses = []
         for members in self.members:
@@ -252,7 +220,13 @@ class Windows:
             misses.append(len(members) - levels.attained(*columns))
         return Trial(tuple(counts), tuple(misses), self._drained(counts, schedule))
 
-    def _drained(self, counts: Sequence[int], schedule: Schedule) -> tuple[int, ...]:
+    def failing(self, trial: Trial | None) -> list[int]:
+        """Return the windows in which too many requests miss, all without a trial."""
+        if trial is None:
+            return [*range(len(self))]
+        return [k for k, misses in enumerate(trial.misses) if misses > self.allowed[k]]
+
+    def _drained(self, counts: Sequence[int], schedule: PolicyRun) -> tuple[int, ...]:
         """Return the time in each window that machines work which are off."""
         machines = max(counts)
         workers = schedule.workers or [0] * len(self.arrivals)

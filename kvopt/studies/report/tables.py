@@ -9,25 +9,24 @@ from fractions import Fraction
 from kvopt.problem.scopes import Scope
 from kvopt.show.summary import counted, percent, spread
 from kvopt.studies.answers import answer, left_out
-from kvopt.studies.intervals import Runs, in_percent, ratio_of
-from kvopt.studies.records import grouped
-from kvopt.studies.report.context import TEXTS, Context
-from kvopt.studies.report.layout import Cell, pieces
-from kvopt.studies.report.words import in_words, limits_of, mean_width, quantile_of
+from kvopt.studies.ratio_intervals import Runs, in_percent, mean_width, quantile_of, ratio_of
+from kvopt.studies.record_lines import grouped
+from kvopt.studies.report.findings import in_words, limits_of
+from kvopt.studies.report.pages import TEXTS, Cell, Context, pieces
 
 
 def schedulers(context: Context) -> str:
     """Return the table, empty if no scheduler ran."""
-    rows = [_row(group) for group in context.groups]
-    said = TEXTS["schedulers"]["said"]
-    return pieces.table(said, [*rows[0]], [row.values() for row in rows], 2) if rows else ""
+    rows = [_row(group) for group in context.study.groups]
+    text = TEXTS["schedulers"]["said"]
+    return pieces.table(text, [*rows[0]], [row.values() for row in rows], 2) if rows else ""
 
 
 def _row(group: Runs) -> dict[str, object]:
     """Return the cells of a row under their headings."""
     width = mean_width(group.ratios)
     lost = {name: group.ended(name) for name in ("livelock", "unfinished", "error")}
-    said = ", ".join(f"{number:,} {name}" for name, number in lost.items() if number)
+    words = ", ".join(f"{number:,} {name}" for name, number in lost.items() if number)
     return {
         "family": group.family,
         "scheduler": group.policy,
@@ -37,9 +36,9 @@ def _row(group: Runs) -> dict[str, object]:
         "95%": quantile_of(group.ratios, Fraction(95, 100)),
         "worst": group.worst,
         "mean width": Cell(percent(width), width),
-        "optimal": sum(ratio.most == 1 for ratio in group.ratios),
-        "not optimal": sum((ratio.least or 0) > 1 for ratio in group.ratios),
-        "not completed": Cell(said or "0", sum(lost.values())),
+        "optimal": sum(ratio.upper == 1 for ratio in group.ratios),
+        "not optimal": sum((ratio.lower or 0) > 1 for ratio in group.ratios),
+        "not completed": Cell(words or "0", sum(lost.values())),
         "evictions": group.evictions,
     }
 
@@ -47,22 +46,22 @@ def _row(group: Runs) -> dict[str, object]:
 def service_levels(context: Context) -> str:
     """Return a table of shares for each family, empty for a study without service levels."""
     body = ""
-    for family in context.families:
-        known = [run for run in family.runs if run.ceiling is not None]
-        places = grouped(known, lambda r: (str(r.limits.get("slo")), r.instance.requests))
-        policies = [*dict.fromkeys(run.policy for run in known if run.policy is not None)]
-        share = next((run.limits["attain"] for run in known if "attain" in run.limits), None)
+    for family in context.study.families:
+        bounded = [run for run in family.runs if run.ceiling is not None]
+        places = grouped(bounded, lambda r: (str(r.limits.get("slo")), r.instance.requests))
+        policies = [*dict.fromkeys(run.policy for run in bounded if run.policy is not None)]
+        share = next((run.limits["attain"] for run in bounded if "attain" in run.limits), None)
         rows: list[list[object]] = []
-        for (slo, size), some in places.items():
-            runs = [Runs(p, tuple(run for run in some if run.policy == p)) for p in policies]
-            whole = Runs("", tuple(some))
+        for (slo, size), alike in places.items():
+            runs = [Runs(p, tuple(run for run in alike if run.policy == p)) for p in policies]
+            whole = Runs("", tuple(alike))
             cells = [slo, size, *(_share(row.attaining("attained")) for row in runs)]
             cells.append(_share(whole.attaining("best_attained")))
             cells.append(_share(whole.attaining("ceiling"), up=True))
             rows.append(cells if share is None else [*cells, _reached(runs, whole)])
         if rows:
-            said = [] if share is None else [f"{share} attain"]
-            head = ("Service level", "Requests", *policies, "best run", "ceiling", *said)
+            attain = [] if share is None else [f"{share} attain"]
+            head = ("Service level", "Requests", *policies, "best run", "ceiling", *attain)
             body += pieces.table(f"{family.name}: share of the requests in time", head, rows)
     return body
 
@@ -104,7 +103,7 @@ def _warnings(context: Context) -> Iterator[str]:
     if study.failures:
         yield f"{counted(len(study.failures), 'record')} with an error, listed below."
     certificates = {record.certificate for record in study.records if record.certificate}
-    if missing := sorted(each for each in certificates if not study.has(each)):
+    if missing := sorted(path for path in certificates if not study.has(path)):
         gone = counted(len(missing), "certificate")
         yield f"{gone} of the folder missing, such as {missing[0]}."
 
@@ -116,7 +115,7 @@ def failures(context: Context) -> str:
         (r.instance.name, r.policy or "the whole instance", r.error or "unknown")
         for r in study.failures
     ]
-    return pieces.cards(context.said("failures"), head, rows) if rows else ""
+    return pieces.cards(context.text("failures"), head, rows) if rows else ""
 
 
 def provenance(context: Context) -> str:
@@ -133,6 +132,6 @@ def provenance(context: Context) -> str:
     return pieces.provenance(study, context.checked, counts, table, csv and csv.name)
 
 
-def _counts(names: Iterable[str | None], said: str = " {:,}") -> list[str]:
-    found = Counter(name or "nothing" for name in names)
-    return [name + said.format(count) for name, count in sorted(found.items())]
+def _counts(names: Iterable[str | None], words: str = " {:,}") -> list[str]:
+    counts = Counter(name or "nothing" for name in names)
+    return [name + words.format(count) for name, count in sorted(counts.items())]

@@ -12,29 +12,29 @@ from kvopt.show.plots.embedding import are_uneven, panels
 from kvopt.show.plots.panels import memory_profile, rows
 from kvopt.show.plots.style import CROWDED
 from kvopt.show.summary import counted
-from kvopt.studies.intervals import ratio_of
-from kvopt.studies.records import Record
-from kvopt.studies.report.context import TEXTS, Context
-from kvopt.studies.report.layout import picture, pieces
-from kvopt.studies.report.study import Study, least_ratio
-from kvopt.studies.report.words import optimum_of, size_of
+from kvopt.studies.ratio_intervals import ratio_of
+from kvopt.studies.record_lines import Record
+from kvopt.studies.report.findings import least_ratio
+from kvopt.studies.report.pages import TEXTS, Context, picture, pieces
+from kvopt.studies.report.pictures import optimum_of, size_of
 
 if TYPE_CHECKING:
     from markupsafe import Markup
 
     from kvopt.incumbent.certificate import Certificate
 
-_MOST, _OPEN = 12, 3
+_MAX_RUNS, _OPEN = 12, 3
 """Limit of the runs to draw, and how many are unfolded."""
 
 
 def worst(context: Context) -> str:
     """Return the pictures, empty if no run is proved to be worse than the optimum.
 
-    In seconds rounds differ in length, and `kvopt.studies.report.sections.seconds` draws runs
+    In seconds rounds differ in length, and `kvopt.studies.report.pictures` draws runs
     instead.
     """
-    runs = _worst_runs(context.study)
+    worst_of = {r.policy: r for r in reversed(context.study.judged) if least_ratio(r) > 1}
+    runs = sorted(worst_of.values(), key=least_ratio, reverse=True)[:_MAX_RUNS]
     if context.study.in_seconds or not runs:
         return ""
     many = any(run.instance.requests > CROWDED for run in runs)
@@ -56,20 +56,14 @@ def worst(context: Context) -> str:
     return body
 
 
-def _worst_runs(study: Study) -> list[Record]:
-    """Return the worst run of each policy, up to a number."""
-    worst = {run.policy: run for run in reversed(study.judged) if least_ratio(run) > 1}
-    return sorted(worst.values(), key=least_ratio, reverse=True)[:_MOST]
-
-
 def _pictures(run: Record, certificate: Certificate) -> Markup:
     """Return the best schedule and the run, which was checked with the certificate."""
     best = certificate.upper
-    made = {each.policy: each for each in certificate.runs}.get(run.policy or "")
-    sides = (certificate.instance.hash, best and best.objective, made and made.objective)
-    if made is None or best is None or sides != (run.instance.hash, run.upper, run.value):
+    judged = {other.policy: other for other in certificate.runs}.get(run.policy or "")
+    sides = (certificate.instance.hash, best and best.objective, judged and judged.objective)
+    if judged is None or best is None or sides != (run.instance.hash, run.upper, run.value):
         raise InvalidInput("is not what the record says", field=f"certificate, {run.policy}")
-    ends, count = (best.makespan, made.makespan), len(best.instance)
+    ends, count = (best.makespan, judged.makespan), len(best.instance)
     uneven = are_uneven(ends)
     notes = ["The time axes differ."] if uneven else []
     if count > CROWDED:
@@ -77,14 +71,14 @@ def _pictures(run: Record, certificate: Certificate) -> Markup:
     lost = f", {counted(run.evictions, 'eviction')}" if run.evictions else ""
     name = "optimum" if run.proved else "best schedule found"
     figures = []
-    for title, what, said in ((name, best, ""), (made.policy, made, lost)):
+    for title, drawn, remark in ((name, best, ""), (judged.policy, judged, lost)):
         height = 2.2 if count > CROWDED else max(0.9, min(3.6, 0.2 * count))
         figure, (upper, lower) = panels(height, 1.2)
-        rows(what, upper)
-        memory_profile(what, lower)
+        rows(drawn, upper)
+        memory_profile(drawn, lower)
         if not uneven:
             upper.set_xlim(right=max(ends))
-        words = f"latency {what.objective:,}, makespan {what.makespan:,}{said}"
+        words = f"latency {drawn.objective:,}, makespan {drawn.makespan:,}{remark}"
         place = f"{run.policy} on {run.instance.name}: {title}: {words}"
         figures.append(picture(title, figure, place, words))
     return pieces.pair(notes, figures)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -18,9 +18,8 @@ from typing import Any
 from kvopt.errors import InvalidInput, shown
 from kvopt.files.reading import blamed_on, parse_json, read_text
 from kvopt.problem.families import FAMILIES
-from kvopt.studies.intervals import Runs, ratio_of
-from kvopt.studies.records import FILE, Record, grouped, natural, read_records
-from kvopt.studies.report.words import differing, in_words, limits_of
+from kvopt.studies.ratio_intervals import Runs, ratio_of
+from kvopt.studies.record_lines import COUNTS, FILE, Record, grouped, natural, read_records
 from kvopt.verify import verify
 
 _FILE = "file"
@@ -31,7 +30,21 @@ _SIZE = "n"
 
 
 @dataclass(frozen=True)
-class Study:
+class Family:
+    """One heading: its groups, the smallest mean ratio first, and its instances."""
+
+    name: str
+    groups: Sequence[Runs]
+    instances: Sequence[Record]
+
+    @property
+    def runs(self) -> list[Record]:
+        """The runs of all groups."""
+        return [run for group in self.groups for run in group.records]
+
+
+@dataclass(frozen=True)
+class Findings:
     """The content of the folder of a study."""
 
     folder: Path
@@ -67,8 +80,8 @@ class Study:
     @cached_property
     def judged(self) -> list[Record]:
         """Runs with a ratio, the largest proved ratio first."""
-        found = [run for run in self.runs if least_ratio(run)]
-        return sorted(found, key=lambda run: (-least_ratio(run), _order(run)))
+        proved = [run for run in self.runs if least_ratio(run)]
+        return sorted(proved, key=lambda run: (-least_ratio(run), _order(run)))
 
     @cached_property
     def failures(self) -> list[Record]:
@@ -88,6 +101,34 @@ class Study:
         """Return the record that represents the instance of another one among `instances`."""
         return self._works[_work(record)][0]
 
+    @cached_property
+    def families(self) -> list[Family]:
+        """The runs by heading, in the order of the page."""
+        unequal = differing(map(_limits, self.runs))
+
+        def place(run: Record) -> tuple[str, str]:
+            limits = in_words(_limits(run), unequal)
+            return run.instance.family or "", ", ".join(filter(None, (run.policy, limits)))
+
+        places = grouped(self.runs, place).items()
+        groups = [Runs(label, tuple(runs), family) for (family, label), runs in places]
+        groups.sort(
+            key=lambda g: (natural(g.family), g.mean.lower is None, g.mean.lower or 0, g.policy)
+        )
+        instances = grouped(self.instances, lambda record: record.instance.family)
+        by_name = grouped(groups, lambda group: group.family)
+        return [Family(name, group, instances.get(name, [])) for name, group in by_name.items()]
+
+    @cached_property
+    def groups(self) -> list[Runs]:
+        """Runs by family and policy."""
+        return [group for family in self.families for group in family.groups]
+
+    @cached_property
+    def looks(self) -> dict[str, int]:
+        """The place of each scheduler, which gives it one colour and marker in all pictures."""
+        return {name: i for i, name in enumerate(dict.fromkeys(g.policy for g in self.groups))}
+
     def has(self, certificate: str | None) -> bool:
         """Whether a certificate is in the folder."""
         return certificate is not None and (self.folder / certificate).is_file()
@@ -95,10 +136,10 @@ class Study:
 
 def least_ratio(run: Record) -> Fraction:
     """Return the lower end of the ratio of a run, 0 if it has none."""
-    return ratio_of(run).least or Fraction()
+    return ratio_of(run).lower or Fraction()
 
 
-def read_study(folder: Path) -> Study:
+def read_findings(folder: Path) -> Findings:
     """Read the folder of a study.
 
     Raises
@@ -119,7 +160,7 @@ def read_study(folder: Path) -> Study:
         for record in records:
             _check(record)
     description = folder / "study.toml"
-    return Study(
+    return Findings(
         folder=folder,
         records=tuple(records),
         description=read_text(description) if description.exists() else None,
@@ -135,45 +176,11 @@ def _check(record: Record) -> None:
         if path.is_absolute() or {"..", "\0"} & {*path.parts, *str(path)} or not path.name:
             reason = f"must be a path inside the folder, got {shown(record.certificate)}"
             raise InvalidInput(reason, field="certificate")
-    known = [total for total in (record.value, record.upper) if total is not None]
-    if record.lower is not None and known and min(known) < record.lower:
-        reason = f"is {record.lower}, above the total latency {min(known)} that was reached"
+    reached = [total for total in (record.value, record.upper) if total is not None]
+    if record.lower is not None and reached and min(reached) < record.lower:
+        reason = f"is {record.lower}, above the total latency {min(reached)} that was reached"
         place = f"{record.instance.name}, {record.policy}"
         raise InvalidInput(f"{place}: {reason}", field="lower")
-
-
-@dataclass(frozen=True)
-class Family:
-    """One heading: its groups, the least mean ratio first, and its instances."""
-
-    name: str
-    groups: Sequence[Runs]
-    instances: Sequence[Record]
-
-    @property
-    def runs(self) -> list[Record]:
-        """The runs of all groups."""
-        return [run for group in self.groups for run in group.records]
-
-
-def families(study: Study) -> list[Family]:
-    """Return the families of a study."""
-    unequal = differing(map(_limits, study.runs))
-
-    def place(run: Record) -> tuple[str, str]:
-        limits = in_words(_limits(run), unequal)
-        return run.instance.family or "", ", ".join(filter(None, (run.policy, limits)))
-
-    groups = [
-        Runs(label, tuple(runs), family)
-        for (family, label), runs in grouped(study.runs, place).items()
-    ]
-    groups.sort(
-        key=lambda g: (natural(g.family), g.mean.least is None, g.mean.least or 0, g.policy)
-    )
-    instances = grouped(study.instances, lambda record: record.instance.family)
-    by_name = grouped(groups, lambda group: group.family)
-    return [Family(name, mine, instances.get(name, [])) for name, mine in by_name.items()]
 
 
 def _limits(record: Record) -> Mapping[str, object]:
@@ -191,8 +198,8 @@ def headed(records: Sequence[Record]) -> list[Record]:
     ambiguous = len({name for name, _ in files}) < len(files)
     families = grouped(records, lambda record: record.instance.family)
     varied = {
-        family: differing(record.instance.parameters for record in mine)
-        for family, mine in families.items()
+        family: differing(record.instance.parameters for record in group)
+        for family, group in families.items()
     }
 
     def heading(record: Record) -> str:
@@ -202,9 +209,9 @@ def headed(records: Sequence[Record]) -> list[Record]:
             return name
         source = FAMILIES[family].source if family in FAMILIES else ""
         stand_in = " (stand-in)" if source.startswith("stand-in") else ""
-        said = in_words(keys, [key for key in varied[family] if key not in (_SIZE, _FILE)])
+        changed = in_words(keys, [key for key in varied[family] if key not in (_SIZE, _FILE)])
         is_file = family and _FILE in keys and _FILE in varied[family]
-        parts = [name + stand_in, said, record.instance.name if is_file else ""]
+        parts = [name + stand_in, changed, record.instance.name if is_file else ""]
         return ", ".join(filter(None, parts))
 
     return [
@@ -229,6 +236,29 @@ def _order(record: Record) -> tuple[Any, ...]:
     return name, *size, seed, *_work(record), record.policy or ""
 
 
+def limits_of(record: Record) -> str:
+    """Return the limits of a record on one line; a batch-time model by its name."""
+    limits = {
+        name: value.get("name") or "without a name" if isinstance(value, dict) else value
+        for name, value in record.limits.items()
+    }
+    return in_words(limits, sorted(limits))
+
+
+def in_words(keys: Mapping[str, Any], names: Iterable[str]) -> str:
+    """Return some keys of a table with their values."""
+    return ", ".join(f"{name} {keys[name]}" for name in names if name in keys)
+
+
+def differing(tables: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Return the keys in which some tables differ, except counts."""
+    values: dict[str, set[str]] = {}
+    for table in tables:
+        for key, value in table.items():
+            values.setdefault(key, set()).add(repr(value))
+    return sorted(key for key, texts in values.items() if len(texts) > 1 and key not in COUNTS)
+
+
 @dataclass(frozen=True, slots=True)
 class Checked:
     """Number of verified certificates, and faults of others."""
@@ -237,10 +267,10 @@ class Checked:
     faults: tuple[str, ...]
 
 
-def check_certificates(study: Study) -> Checked:
+def check_certificates(study: Findings) -> Checked:
     """Verify every certificate and compare it with its records; return how many are valid."""
-    known = [record for record in study.records if record.certificate is not None]
-    owners = grouped(known, lambda record: record.certificate or "")
+    certified = [record for record in study.records if record.certificate is not None]
+    owners = grouped(certified, lambda record: record.certificate or "")
     faults = []
     for certificate, records in sorted(owners.items()):
         path = study.folder / certificate
@@ -248,8 +278,8 @@ def check_certificates(study: Study) -> Checked:
         wrong = [] if verdict.valid else [verdict.lines[-1]]
         if verdict.valid:
             content = parse_json(read_text(path))
-            wrong = [said for record in records for said in _differences(content, record)]
-        faults += [f"{certificate}: {said}" for said in wrong[:1]]
+            wrong = [line for record in records for line in _differences(content, record)]
+        faults += [f"{certificate}: {line}" for line in wrong[:1]]
     return Checked(len(owners) - len(faults), tuple(faults))
 
 
@@ -257,7 +287,7 @@ def _differences(content: Mapping[str, Any], record: Record) -> list[str]:
     """Return the fields of a record that contradict its certificate."""
     runs = {run["policy"]: run for run in content.get("policies", ())}
     nothing = {"value": None}
-    said = {
+    pairs = {
         "instance": (record.instance.hash, content["hash"]),
         "upper": (record.upper, (content["upper"] or nothing)["value"]),
         "lower": (record.lower, (content["lower"] or nothing)["value"]),
@@ -265,10 +295,10 @@ def _differences(content: Mapping[str, Any], record: Record) -> list[str]:
     }
     if claim := content.get("slo"):
         counts = dict(zip(runs, claim["attained"], strict=True))
-        said["ceiling"] = (record.ceiling, claim["ceiling"])
-        said["attained"] = (record.attained, counts.get(record.policy))
+        pairs["ceiling"] = (record.ceiling, claim["ceiling"])
+        pairs["attained"] = (record.attained, counts.get(record.policy))
     return [
         f"{record.policy}: {name} is {ours} in the record and {theirs} in the certificate"
-        for name, (ours, theirs) in said.items()
+        for name, (ours, theirs) in pairs.items()
         if ours != theirs
     ]

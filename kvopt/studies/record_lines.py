@@ -20,7 +20,7 @@ import numpy as np
 from msgspec import ValidationError, convert
 
 from kvopt import PolicyRun, Scope
-from kvopt.errors import InvalidInput
+from kvopt.errors import InvalidInput, refuse
 from kvopt.files.reading import check_fields, parse_json
 from kvopt.problem.batch_time import NANOSECONDS
 from kvopt.problem.slo import allowed_misses
@@ -175,9 +175,8 @@ class Record:
     def to_json(self) -> dict[str, Any]:
         """Return the object that is written as one line."""
         content = {"schema": SCHEMA, **asdict(self)}
-        for name in _WHERE_KNOWN:
-            if content[name] is None:
-                del content[name]
+        for name in [name for name in _WHERE_KNOWN if content[name] is None]:
+            del content[name]
         content |= {"ratio": list(self.ratio), "proved": self.proved}
         return content | {"digest": digest(content)}
 
@@ -185,8 +184,8 @@ class Record:
     def from_json(cls, value: Any) -> Self:
         """Build a record from a parsed line; refuse one with other than its original content."""
         content = dict(check_fields(value, "record", ("digest",), value, SCHEMA))
-        if content.pop("digest") != digest(content):
-            raise InvalidInput("does not fit the rest of the line", field="digest")
+        is_other = content.pop("digest") != digest(content)
+        refuse("digest", "does not fit the rest of the line", is_other)
         try:
             record = convert(content, cls)  # fields that follow from others are passed over
         except ValidationError as error:
@@ -220,13 +219,13 @@ def read_records(
         One for each instance, policy and limits: the latest valid line counts.  The failure
         of a whole instance is dropped once the instance is done.
     """
-    found: dict[tuple[str, str, str | None], Record] = {}
+    latest: dict[tuple[str, str, str | None], Record] = {}
     for record in lines_of(directory, report):
         work = (record.instance.hash, digest(dict(record.limits)))
         if record.policy is not None:
-            found.pop((*work, None), None)
-        found[*work, record.policy] = record
-    return list(found.values())
+            latest.pop((*work, None), None)
+        latest[*work, record.policy] = record
+    return list(latest.values())
 
 
 def lines_of(
@@ -234,7 +233,7 @@ def lines_of(
 ) -> Iterator[Record]:
     """Yield every valid line, also lines that later ones replace; see `read_records`."""
     path = Path(directory) / FILE
-    tell = report or partial(warnings.warn, category=DamagedRecord, stacklevel=3)
+    warn = report or partial(warnings.warn, category=DamagedRecord, stacklevel=3)
     try:
         lines = path.read_bytes().splitlines()
     except FileNotFoundError:
@@ -247,7 +246,7 @@ def lines_of(
         try:
             record = Record.from_json(parse_json(line.decode()))
         except (ValueError, TypeError, KeyError) as error:
-            tell(f"{path}: line {number} is damaged and does not count: {error}")
+            warn(f"{path}: line {number} is damaged and does not count: {error}")
         else:
             yield record
 
@@ -276,18 +275,9 @@ def digest(content: object) -> str:
 class Times:
     """Waiting of users of a run in seconds, and the use of the cache.
 
-    Parameters
-    ----------
-    latency, first_token
-        ``mean``, ``median`` and ``p99`` over completed requests.
-    completed
-        Number of completed requests.
-    tokens_per_second
-        Output tokens of completed requests over the time to the last completion.
-    ended
-        End of the last round.
-    mean_memory
-        Tokens held, on average over that time.
+    ``latency`` and ``first_token`` have ``mean``, ``median`` and ``p99`` over completed requests.
+    Output tokens of these are counted over the time to the last completion; tokens held, on
+    average up to the end of the last round.
     """
 
     latency: Mapping[str, float | None]
@@ -298,10 +288,8 @@ class Times:
     mean_memory: float | None
 
     def __post_init__(self) -> None:
-        if any(
-            {"mean", "median", "p99"} - each.keys() for each in (self.latency, self.first_token)
-        ):
-            raise InvalidInput("must have mean, median and p99", field="latency, first_token")
+        is_missing = not {"mean", "median", "p99"} <= self.latency.keys() & self.first_token.keys()
+        refuse("latency, first_token", "must have mean, median and p99", is_missing)
 
     @classmethod
     def of(cls, run: PolicyRun) -> Self:

@@ -20,9 +20,9 @@ from kvopt import (
     run,
 )
 from kvopt import policy as policy_from
-from kvopt.errors import Stopped
-from kvopt.fleets.measures import Latency, Measure, Misses, Target
+from kvopt.errors import Stopped, refuse
 from kvopt.fleets.sizes import FleetSizes, bands_of, better, keep, read_folder
+from kvopt.fleets.targets import Latency, Measure, Misses, Target
 from kvopt.incumbent.interrupts import signals_remembered
 from kvopt.incumbent.limits import Limits, limits_of
 from kvopt.incumbent.proofs import CheckedBound
@@ -51,7 +51,7 @@ TIME_LIMIT = 10.0
 _SEVERAL = 2
 """Machines on which schedulers are tried if their number is open."""
 
-MOST_COUNTS = 16
+MAX_COUNTS = 16
 """Limit of the numbers of machines if none are named; of a larger range some are chosen."""
 
 _OF_SLO = SolveParams(portfolio_bound_share=0.0)
@@ -170,64 +170,72 @@ def fleet_sizes(
     [(2, 1, 2), (3, 0, 1), (4, 0, 0)]
     """
     problem = as_problem(instance, clock=clock, slo=slo, scope=scope)
-    instance, clock = problem.instance, problem.clock
-    if not len(instance):
-        raise InvalidInput("has no requests", field="requests")
+    refuse("requests", "has no requests", not len(problem.instance))
     _refuse_mixed_aims(target, attain, problem.slo)
-    wanted, field = (target, "--target") if attain is None else (attain, "--attain")
+    aim, field = (target, "--target") if attain is None else (attain, "--attain")
     time_limit = effort.get("time_limit", TIME_LIMIT)
     limits = limits_of({"time_limit": time_limit, "threads": effort.get("threads")})
     match = target if isinstance(target, FleetMatch) else None
     pairs = _pairs(match, policies, routers)
-    needed = (policy_from(name).scope(rounds=clock.is_even) for _, name in pairs.values())
-    chosen = [checked_integer(count, "--counts", 1) for count in counts or ()]
-    fleets = [*chosen, *([match.workers] if match else [])] or [_SEVERAL]
-    _try(pairs, replace(problem, instance=replace(instance, workers=max(fleets))))
-    measure: Measure = Latency(instance, clock)
-    if problem.slo is not None:
-        measure = Misses(instance, clock, problem.slo)
-    scope = least_scope([*needed, problem.scope])
+    chosen = {checked_integer(count, "--counts", 1) for count in counts or ()}
+    matched = set() if match is None else {match.workers}
+    _try(pairs, as_problem(problem, workers=max(chosen | matched, default=_SEVERAL)))
+    problem = covering(problem, (name for _, name in pairs.values()))
+    if match is not None:
+        problem = as_problem(problem, workers=match.workers)
+    measure = Latency(problem) if problem.slo is None else Misses(problem)
     directory = None if out is None else Path(out)
-    certificates = read_folder(directory, measure, scope) if directory else {}
-    reports = effort.get("observer", lambda _: None), effort.get("command")
-    budget = effort.get("budget", Budget())
-    work = _Work(measure, scope, pairs, limits, *reports, certificates, budget)
+    certificates = read_folder(directory, problem) if directory else {}
+    tell, budget = effort.get("observer", lambda _: None), effort.get("budget", Budget()).part()
+    work = _Evaluation(measure, pairs, limits, tell, effort.get("command"), certificates, budget)
     goal = None
-    with signals_remembered(work.interrupt):
+    with signals_remembered(budget.interrupt):
         try:
-            goal = work.matched(match) if match else measure.target(str(wanted))
-            least, reason = measure.least()
-            if least > goal.most:
-                reason = f"cannot be met by any number of machines: {reason}"
-                raise InvalidInput(reason, field=field)
+            goal = work.matched(match) if match else measure.target(str(aim))
+            minimum, reason = measure.minimum()
+            reason = f"cannot be met by any number of machines: {reason}"
+            refuse(field, reason, minimum > goal.limit)
             if counts is None:
-                chosen = work.numbers(goal.most, match.workers if match else None)
-            work.look_at({*chosen, *([match.workers] if match else [])}, directory)
+                chosen = work.numbers(goal.limit, match.workers if match else None)
+            work.certify(chosen | matched, directory)
         except Stopped:
-            if not work.is_over():
+            if not budget.over():
                 raise
     if goal is None:
         raise KeyboardInterrupt
-    answered = replace(instance, workers=match.workers) if match else instance
-    bands = bands_of(certificates, measure)
-    if gpus is None and clock.model is not None:
-        gpus = gpus_of(clock.model)
-    left = tuple(work.left)
-    formula = measure.planned() if isinstance(measure, Misses) else None
-    ended = left, work.signal_number
-    return FleetSizes(answered, goal, bands, measure, scope, *ended, gpus, formula)
+    return FleetSizes(
+        goal,
+        bands_of(certificates, measure),
+        measure,
+        tuple(work.left),
+        budget.signal_number,
+        gpus_on(problem.clock) if gpus is None else gpus,
+        measure.planned() if isinstance(measure, Misses) else None,
+    )
+
+
+def gpus_on(clock: Clock) -> int | None:
+    """Return the GPUs of a machine that the name of a batch-time model has, None without one."""
+    return None if clock.model is None else gpus_of(clock.model)
+
+
+def covering(problem: Problem, policies: Iterable[str]) -> Problem:
+    """Return the problem with a scope that covers its own and what policies may do."""
+    rounds = problem.clock.is_even
+    needed = [policy_from(name).scope(rounds=rounds) for name in policies]
+    return replace(problem, scope=least_scope([*needed, problem.scope]))
 
 
 def _refuse_mixed_aims(
     target: str | FleetMatch | None, attain: str | int | None, slo: Slo | None
 ) -> None:
     """Raise an error unless there is one aim, and a service level to attain."""
-    if (target is None) == (attain is None):
-        raise InvalidInput("give --match, --target or --attain, one of them", field="options")
-    if (attain is not None) > (slo is not None):
-        raise InvalidInput("needs a service level: --slo ttft=2s,tpot=50ms", field="--attain")
-    if isinstance(target, str) and slo is not None:
-        raise InvalidInput("a mean has no --slo: --attain 99% has", field="--target")
+    exclusive = "give --match, --target or --attain, one of them"
+    refuse("options", exclusive, (target is None) == (attain is None))
+    no_level = "needs a service level: --slo ttft=2s,tpot=50ms"
+    refuse("--attain", no_level, attain is not None and slo is None)
+    no_share = "a mean has no --slo: --attain 99% has"
+    refuse("--target", no_share, isinstance(target, str) and slo is not None)
 
 
 def _pairs(
@@ -261,28 +269,18 @@ def _try(pairs: Mapping[str, tuple[str, str]], problem: Problem) -> None:
 
 
 @dataclass
-class _Work:
+class _Evaluation:
     """Results so far, by number of workers."""
 
     measure: Measure
-    scope: Scope
     pairs: dict[str, tuple[str, str]]
     limits: Limits
     tell: Observer
     command: str | None
-    known: dict[int, Certificate]
+    certificates: dict[int, Certificate]
     budget: Budget
     runs: dict[int, list[PolicyRun]] = field(default_factory=dict)
     left: list[int] = field(default_factory=list)
-    signal_number: int | None = None
-
-    def interrupt(self, number: int) -> None:
-        """Record that a signal arrived."""
-        self.signal_number = number
-
-    def is_over(self) -> bool:
-        """Whether a signal arrived, or the time is over."""
-        return self.signal_number is not None or self.budget.over()
 
     def matched(self, match: FleetMatch) -> Target:
         """Return the value of a run as a target."""
@@ -293,66 +291,60 @@ class _Work:
         where = f"{counted(match.workers, 'machine')}{self.measure.within}"
         return Target(value, f"what {match.label} does on {where}", (match.workers, match.label))
 
-    def look_at(self, counts: set[int], directory: Path | None) -> None:
+    def certify(self, counts: set[int], directory: Path | None) -> None:
         """Certify each number of workers, and keep the results for others."""
-        measure, limits = self.measure, self.limits
+        limits, slo = self.limits, self.measure.problem.slo
         self.left = [count for count in sorted(counts) if not self.is_done(count)]
-        aimed = measure.slo
         bounds: Mapping[int, CheckedBound] = {}
-        if aimed is not None:
+        if slo is not None:
             limits = replace(limits, params=_OF_SLO)
         elif self.left:  # half of the time is for all numbers at once
             limits = replace(limits, time_limit=limits.time_limit / 2)
             bounds = self.bounds(limits)
         for count in list(self.left):
-            if self.is_over():
+            if self.budget.over():
                 return
             runs = self.run(count)
             self.tell(f"{counted(count, 'machine')}: schedules and bounds")
+            share = self.budget.left / len(self.left)
             certificate = certify(
                 self.fleet(count),
                 runs,
-                clock=measure.clock,
-                scope=self.scope,
+                scope=self.measure.problem.scope,
                 router=next(iter(self.pairs.values()))[0],
-                slo=aimed,
-                only_slo=aimed is not None,
+                only_slo=slo is not None,
                 command=self.command,
-                limits=self.within(limits),
+                limits=replace(limits, time_limit=min(limits.time_limit, share)),
             )
-            self.signal_number = self.signal_number or certificate.signal_number
-            certificate = better(certificate, self.known.get(count), bounds.get(count))
+            if certificate.signal_number is not None:
+                self.budget.interrupt(certificate.signal_number)
+            certificate = better(certificate, self.certificates.get(count), bounds.get(count))
             if directory is not None:
                 keep(directory, certificate)
-            self.known[count] = certificate
+            self.certificates[count] = certificate
             self.left.remove(count)
-
-    def within(self, limits: Limits) -> Limits:
-        """Return limits of one number of machines, within the time for all that are left."""
-        share = self.budget.left / max(len(self.left), 1)
-        return replace(limits, time_limit=min(limits.time_limit, share))
 
     def bounds(self, of_one: Limits) -> Mapping[int, CheckedBound]:
         """Return bounds for all numbers of workers at once; they share results."""
         self.tell(f"bounds for {', '.join(map(str, self.left))} machines")
-        limits = replace(of_one, time_limit=of_one.time_limit * len(self.left))
-        with wait_until(self.is_over):
+        problem = self.measure.problem
+        with wait_until(self.budget.over):
             return bounds_by_workers(
-                self.measure.instance,
+                problem.instance,
                 self.left,
-                self.measure.clock,
-                scope=self.scope,
-                limits=limits,
-                stop=lambda _: self.is_over(),
+                problem.clock,
+                scope=problem.scope,
+                limits=replace(of_one, time_limit=of_one.time_limit * len(self.left)),
+                stop=lambda _: self.budget.over(),
             )
 
-    def fleet(self, workers: int) -> Instance:
+    def fleet(self, workers: int) -> Problem:
         """Return the problem for so many workers."""
-        return replace(self.measure.instance, workers=workers)
+        return as_problem(self.measure.problem, workers=workers)
 
     def is_done(self, workers: int) -> bool:
         """Whether a complete certificate with all schedulers exists, not cut short by a signal."""
-        certificate = self.known.get(workers)
+        certificate = self.certificates.get(workers)
         if certificate is None or certificate.provenance.get("stop_reason") == "interrupted":
             return False
         ended = {run.policy for run in certificate.runs if run.outcome is not Outcome.UNFINISHED}
@@ -361,7 +353,7 @@ class _Work:
     def values(self, workers: int) -> dict[str, int | None]:
         """Return the runs of schedulers on so many workers, from a certificate if one exists."""
         if self.is_done(workers):
-            return self.measure.known(self.known[workers]).runs
+            return self.measure.band(self.certificates[workers]).runs
         return {run.policy: self.measure.of_run(run) for run in self.run(workers)}
 
     def run(self, workers: int) -> list[PolicyRun]:
@@ -372,45 +364,43 @@ class _Work:
                 key = name if workers == 1 else label
                 self.tell(f"{counted(workers, 'machine')}: {label}")
                 if key not in by_label:
-                    with wait_until(self.is_over):
+                    with wait_until(self.budget.over):
                         by_label[key] = run(
                             self.fleet(workers),
                             name,
                             router=way,
-                            clock=self.measure.clock,
-                            slo=self.measure.slo,
                             label=label,
-                            should_stop=self.is_over,
+                            should_stop=self.budget.over,
                         )
                 by_label[label] = replace(by_label[key], policy=label)
             self.runs[workers] = [by_label[label] for label in self.pairs]
         return self.runs[workers]
 
-    def numbers(self, most: int, enough: int | None) -> list[int]:
+    def numbers(self, limit: int, enough: int | None) -> set[int]:
         """Return the numbers of workers between too few and enough."""
         bound, requests = self.measure.quick_bound, len(self.measure.instance)
-        below = _last(lambda count: bound(count, self.scope) > most, 0, requests)
-        done = [c for c in self.known if self.is_done(c) and self.reaches(c, most)]
+        below = _last(lambda count: bound(count) > limit, 0, requests)
+        done = [c for c in self.certificates if self.is_done(c) and self.reaches(c, limit)]
         enough = enough or min(done, default=None)
         if enough is None:  # one machine for each request is enough
-            enough = _last(lambda count: not self.reaches(count, most), below, requests - 1) + 1
+            enough = _last(lambda count: not self.reaches(count, limit), below, requests - 1) + 1
         first = max(below, 1)
-        if enough - first < MOST_COUNTS:
-            return [*range(first, enough + 1)]
-        step = (enough - first) / (MOST_COUNTS - 1)
-        between = {first + round(k * step) for k in range(MOST_COUNTS)}
-        return sorted(between | {below + 1, enough, *(c for c in self.runs if c <= enough)})
+        if enough - first < MAX_COUNTS:
+            return {*range(first, enough + 1)}
+        step = (enough - first) / (MAX_COUNTS - 1)
+        between = {first + round(k * step) for k in range(MAX_COUNTS)}
+        return between | {below + 1, enough, *(c for c in self.runs if c <= enough)}
 
-    def reaches(self, workers: int, most: int) -> bool:
+    def reaches(self, workers: int, limit: int) -> bool:
         """Whether a scheduler reaches the target."""
         reached = (value for value in self.values(workers).values() if value is not None)
-        return min(reached, default=math.inf) <= most
+        return min(reached, default=math.inf) <= limit
 
 
-def _last(holds: Callable[[int], bool], low: int, most: int) -> int:
-    """Return the last number up to ``most`` at which a condition is true, as up to ``low``."""
+def _last(holds: Callable[[int], bool], low: int, limit: int) -> int:
+    """Return the last number up to a limit at which a condition is true, as up to ``low``."""
     step = 1
-    while low + step <= most and holds(low + step):
+    while low + step <= limit and holds(low + step):
         low, step = low + step, 2 * step
-    untried = range(low + 1, min(low + step, most + 1))
+    untried = range(low + 1, min(low + step, limit + 1))
     return low + bisect_left(untried, True, key=lambda count: not holds(count))

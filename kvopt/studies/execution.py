@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, wait
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -18,8 +18,8 @@ from kvopt.show.dataframes import frame
 from kvopt.studies import folder
 from kvopt.studies.answers import answer
 from kvopt.studies.description import Study, builtin_study, read_study
-from kvopt.studies.intervals import Runs, by_policy
-from kvopt.studies.records import COUNTS, Record, grouped, lines_of, natural, read_records
+from kvopt.studies.ratio_intervals import Runs, by_policy
+from kvopt.studies.record_lines import COUNTS, Record, grouped, lines_of, natural, read_records
 from kvopt.studies.tasks import Task, TaskResult, tasks_of
 from kvopt.studies.workers import workers
 
@@ -34,7 +34,6 @@ _COLUMNS = (
     "policy", "runs", "completed", "proved",
     "mean_least", "mean_most", "worst_least", "worst_most",
 )  # fmt: skip
-_SORTED_BY = [_COLUMNS.index(name) for name in ("family", "parameters", "policy")]
 _ELSEWHERE = ("n", "memory", "file", "requests", *COUNTS)
 """Keys of an instance that other columns show, or that no table has room for."""
 
@@ -79,8 +78,8 @@ class StudyProgress:
 
     def counting(self, records: Sequence[Record]) -> StudyProgress:
         """Return the progress after one more instance with these records."""
-        known = [r for r in (self.worst, *records) if r is not None and r.ratio[0] is not None]
-        worst = max(known, key=lambda record: record.ratio[0] or 0, default=None)
+        judged = [r for r in (self.worst, *records) if r is not None and r.ratio[0] is not None]
+        worst = max(judged, key=lambda record: record.ratio[0] or 0, default=None)
         failed = self.failed + any(record.outcome == "error" for record in records)
         return replace(self, done=self.done + 1, failed=failed, worst=worst)
 
@@ -120,39 +119,40 @@ class StudyResult:
 
     def to_dataframe(self) -> DataFrame:
         """Return a row for each source and policy: runs, and the ends of mean and worst."""
+
+        def source(record: Record) -> str:
+            """Return the key of a family or a file with its parameters."""
+            keys = {k: v for k, v in record.instance.parameters.items() if k not in COUNTS}
+            name = record.instance.family or record.instance.name
+            return json.dumps([None if "file" in keys else name, keys], sort_keys=True)
+
         judged = (record for record in self.records if record.policy is not None)
-        groups = grouped(judged, _source).values()
+        groups = grouped(judged, source).values()
         rows = [_row(runs) for group in groups for runs in by_policy(group)]
-        rows.sort(key=lambda row: [natural(str(row[place])) for place in _SORTED_BY])
-        columns = [*zip(*rows, strict=True)] or [()] * len(_COLUMNS)
-        return frame(dict(zip(_COLUMNS, columns, strict=True)))
+        order = "family", "parameters", "policy"
+        rows.sort(key=lambda row: [natural(str(row[name])) for name in order])
+        return frame({name: [row[name] for row in rows] for name in _COLUMNS})
 
 
-def _source(record: Record) -> str:
-    """Return the key of the source of an instance: a family or a file with its parameters."""
-    name, parameters = record.instance.family or record.instance.name, record.instance.parameters
-    keys = {key: value for key, value in parameters.items() if key not in COUNTS}
-    return json.dumps([None if "file" in keys else name, keys], sort_keys=True)
-
-
-def _row(runs: Runs) -> tuple[object, ...]:
+def _row(runs: Runs) -> dict[str, object]:
     """Return the cells of one policy on the instances of one source."""
     instances = [record.instance for record in runs.records]
     first, keys = instances[0], instances[0].parameters
     name = first.name if "file" in keys else first.family or first.name
     words = ", ".join(f"{key} {value}" for key, value in keys.items() if key not in _ELSEWHERE)
-    sizes = [one.requests for one in instances], [one.memory for one in instances]
-    known = (runs.mean.least, runs.mean.most, runs.worst.least, runs.worst.most)
-    return (
+    sizes = [i.requests for i in instances], [i.memory for i in instances]
+    ratios = (runs.mean.lower, runs.mean.upper, runs.worst.lower, runs.worst.upper)
+    cells = (
         name,
         words,
-        *(end(of) for of in sizes for end in (min, max)),
+        *(end(size) for size in sizes for end in (min, max)),
         runs.policy,
         len(runs.records),
         len(runs.done),
         runs.proved,
-        *(None if end is None else float(end) for end in known),
+        *(None if end is None else float(end) for end in ratios),
     )
+    return dict(zip(_COLUMNS, cells, strict=True))
 
 
 def run_study(
@@ -196,13 +196,24 @@ def run_study(
             checked_integer(number, label, 1)
     if jobs is None:
         jobs = max(1, available_threads() // study.limits[0].threads)
-    directory = folder.made(Path(out))
+    directory = folder.created(Path(out))
     with folder.locked(directory):
         folder.sweep(directory)
         folder.keep_description(directory, study)
         run = _Run(study, directory, observer)
-        run.to_the_end(run.left(limit, retry), jobs, scheduler)
-        return run.result()
+        tasks = run.left(limit, retry)
+        run.report()
+        if tasks:
+            run.work(tasks, jobs, scheduler)
+        run.report(is_last=True)
+        return StudyResult(
+            study=study,
+            directory=directory,
+            progress=run.progress,
+            records=tuple(read_records(directory, lambda _: None)),
+            damaged=tuple(run.damaged),
+            signal_number=next(iter(run.signals), None),
+        )
 
 
 @dataclass
@@ -213,79 +224,59 @@ class _Run:
     directory: Path
     observer: StudyObserver | None
     damaged: list[str] = field(default_factory=list)
-    signal_number: int | None = None
+    signals: list[int] = field(default_factory=list)
     began: float = 0.0
     progress: StudyProgress = StudyProgress(instances=0)
 
     def left(self, limit: int | None, retry: bool) -> list[Task]:
         """Return the tasks that are not done, and count the others."""
         lines = lines_of(self.directory, self.damaged.append)
-        known = {r.key: r for r in lines if not (retry and r.outcome == "error")}
+        earlier = {r.key: r for r in lines if not (retry and r.outcome == "error")}
         self.began = time.monotonic()
         tasks = list(tasks_of(self.study, limit))
         self.progress = replace(self.progress, instances=len(tasks))
         left = []
         for task in tasks:
-            if done := _records_of(task, known, self.directory):
+            if done := _records_of(task, earlier, self.directory):
                 self.progress = self.progress.counting(done)
             else:
                 left.append(task)
         self.progress = replace(self.progress, before=self.progress.done)
         return left
 
-    def to_the_end(self, tasks: Sequence[Task], jobs: int, scheduler: str | None) -> None:
+    def work(self, tasks: Sequence[Task], jobs: int, scheduler: str | None) -> None:
         """Do the remaining work and record each result; an interrupt keeps finished work."""
-        self._tell()
-        if not tasks:
-            return
-        with workers(jobs, scheduler) as submit, signals_remembered(self._remember):
+        with workers(jobs, scheduler) as submit, signals_remembered(self.signals.append):
             pending = {submit(task): task for task in tasks}
-            for future in self._ended(set(pending)):
-                found = _came_of(future, pending[future])
-                folder.append(self.directory, found)
-                self.progress = self.progress.counting(found.records)
-                self._tell()
+            left = set(pending)
+            while left and not self.signals:
+                done, left = wait(left, _LISTENING, return_when=FIRST_COMPLETED)
+                for future in done:
+                    result = _result_of(future, pending[future])
+                    folder.append(self.directory, result)
+                    self.progress = self.progress.counting(result.records)
+                    self.report()
 
-    def _ended(self, left: set[Future[TaskResult]]) -> Iterator[Future[TaskResult]]:
-        """Yield tasks as they end, until a signal."""
-        while left and self.signal_number is None:
-            done, left = wait(left, _LISTENING, return_when=FIRST_COMPLETED)
-            yield from done
-
-    def _remember(self, number: int) -> None:
-        self.signal_number = number
-
-    def _tell(self) -> None:
+    def report(self, *, is_last: bool = False) -> None:
+        """Show the progress; the last one is part of the result."""
         self.progress = replace(self.progress, seconds=time.monotonic() - self.began)
-        if self.observer is not None:
+        if self.observer is not None and not is_last:
             self.observer(self.progress)
-
-    def result(self) -> StudyResult:
-        """Return all records of the folder and the final counts."""
-        records = read_records(self.directory, lambda _: None)
-        return StudyResult(
-            study=self.study,
-            directory=self.directory,
-            progress=replace(self.progress, seconds=time.monotonic() - self.began),
-            records=tuple(records),
-            damaged=tuple(self.damaged),
-            signal_number=self.signal_number,
-        )
 
 
 def _records_of(task: Task, earlier: Mapping[str, Record], directory: Path) -> list[Record] | None:
     """Return the records of a finished task, else None."""
     keys = [task.key(policy) for policy in task.policies]
-    found = [earlier[key] for key in keys if key in earlier]
+    records = [earlier[key] for key in keys if key in earlier]
     if task.limits.certify:
-        found = [r for r in found if r.certificate and (directory / r.certificate).is_file()]
-    if len(found) == len(keys):
-        return found
+        records = [r for r in records if r.certificate and (directory / r.certificate).is_file()]
+    if len(records) == len(keys):
+        return records
     whole = earlier.get(task.key(None))
     return None if whole is None else [whole]
 
 
-def _came_of(future: Future[TaskResult], task: Task) -> TaskResult:
+def _result_of(future: Future[TaskResult], task: Task) -> TaskResult:
     try:
         return future.result()
     except CancelledError:

@@ -10,7 +10,7 @@ from functools import cached_property
 
 from kvopt.problem.batch_time import NANOSECONDS
 from kvopt.show.summary import exact_ratio, rounded
-from kvopt.studies.records import Record, grouped
+from kvopt.studies.record_lines import Record, grouped
 
 Ends = Sequence[Fraction | None]
 
@@ -19,33 +19,33 @@ Ends = Sequence[Fraction | None]
 class Interval:
     """Two ends that certainly enclose a number; an end is None if unknown."""
 
-    least: Fraction | None
-    most: Fraction | None
+    lower: Fraction | None
+    upper: Fraction | None
 
     def __str__(self) -> str:
         """Return both ends to four digits, rounded outward; or the number, if both are equal."""
-        places = places_of(max(abs(end or Fraction()) for end in (self.least, self.most)))
-        if self.least is not None and self.least == self.most:
-            return f"{float(self.least):,.{places}f}"
+        places = places_of(max(abs(end or Fraction()) for end in (self.lower, self.upper)))
+        if self.lower is not None and self.lower == self.upper:
+            return f"{float(self.lower):,.{places}f}"
         return self.to_places(places)
 
     def to_places(self, places: int) -> str:
         """Return both ends to some places, rounded outward."""
-        low = rounded(self.least, up=False, places=places)
-        return f"[{low}, {rounded(self.most, up=True, places=places)}]"
+        low = rounded(self.lower, up=False, places=places)
+        return f"[{low}, {rounded(self.upper, up=True, places=places)}]"
 
     def is_within(self, low: Fraction, high: Fraction) -> bool:
         """Whether the number is between two others for certain."""
-        if self.least is None or self.most is None:
+        if self.lower is None or self.upper is None:
             return False
-        return low <= self.least and self.most <= high
+        return low <= self.lower and self.upper <= high
 
     @property
     def width(self) -> Fraction | None:
         """Distance of the ends, as a share of the upper one."""
-        if self.least is None or not self.most:
+        if self.lower is None or not self.upper:
             return None
-        return (self.most - self.least) / self.most
+        return (self.upper - self.lower) / self.upper
 
 
 def ratio_of(record: Record) -> Interval:
@@ -56,22 +56,15 @@ def ratio_of(record: Record) -> Interval:
 
 def mean_of(intervals: Iterable[Interval]) -> Interval:
     """Return the interval that holds the mean: the mean of each end."""
-    ends = map(_all_known, _ends(intervals))
-    return Interval(*(sum(known, Fraction()) / len(known) if known else None for known in ends))
+    return Interval(*map(_mean, _ends(intervals)))
 
 
 def largest_of(intervals: Iterable[Interval]) -> Interval:
     """Return the interval that holds the largest number."""
-    least, most = _ends(intervals)
-    known = (end for end in least if end is not None)
-    return Interval(max(known, default=None), max(_all_known(most), default=None))
-
-
-def mean_share(counts: Iterable[tuple[int | None, int]]) -> Fraction | None:
-    """Return the mean share of counts of something, None if one is unknown."""
-    shares = [None if count is None or not of else Fraction(count, of) for count, of in counts]
-    known = [share for share in shares if share is not None]
-    return sum(known, Fraction()) / len(known) if known and len(known) == len(shares) else None
+    lower, upper = _ends(intervals)
+    largest = max((end for end in lower if end is not None), default=None)
+    ends = [end for end in upper if end is not None]
+    return Interval(largest, max(ends, default=None) if len(ends) == len(upper) else None)
 
 
 def in_percent(share: Fraction | None, *, up: bool = False) -> str:
@@ -91,29 +84,38 @@ def four_digits(value: float) -> str:
 
 
 def _ends(intervals: Iterable[Interval]) -> tuple[Ends, Ends]:
-    found = list(intervals)
-    return [each.least for each in found], [each.most for each in found]
+    both = [(interval.lower, interval.upper) for interval in intervals]
+    return [low for low, _ in both], [high for _, high in both]
 
 
-def _all_known(ends: Ends) -> list[Fraction]:
-    """Return the ends, empty if one is unknown."""
-    known = [end for end in ends if end is not None]
-    return known if len(known) == len(ends) else []
+def _mean(numbers: Ends) -> Fraction | None:
+    """Return the mean of numbers, None if there are none or one is unknown."""
+    terms = [number for number in numbers if number is not None]
+    return sum(terms, Fraction()) / len(terms) if 0 < len(terms) == len(numbers) else None
+
+
+def quantile_of(ratios: Sequence[Interval], share: Fraction) -> Interval:
+    """Return the position of the smallest number that so many of them do not exceed (nearest rank).
+
+    A quantile does not fall when one of the numbers rises.  So the quantile of the lower ends and
+    that of the upper ends enclose the quantile of the numbers themselves.
+    """
+    if not ratios:
+        return Interval(None, None)
+    rank = max(1, math.ceil(share * len(ratios))) - 1
+    lower = sorted((x.lower for x in ratios), key=lambda end: (end is not None, end or 0))
+    upper = sorted((x.upper for x in ratios), key=lambda end: (end is None, end or 0))
+    return Interval(lower[rank], upper[rank])
+
+
+def mean_width(intervals: Iterable[Interval]) -> Fraction | None:
+    """Return the mean width of intervals, None if there are none or one is open."""
+    return mean_of(Interval(i.width, i.width) for i in intervals).lower
 
 
 @dataclass(frozen=True)
 class Runs:
-    """The runs of a policy, completed or not.
-
-    Parameters
-    ----------
-    policy
-        The policy as given.
-    records
-        Those of the runs.
-    family
-        Their group, if there are groups.
-    """
+    """The runs of a policy, completed or not, and the heading of its group if there are groups."""
 
     policy: str
     records: tuple[Record, ...]
@@ -132,7 +134,7 @@ class Runs:
     @cached_property
     def ratios(self) -> list[Interval]:
         """Ratios of the runs that have one."""
-        return [ratio for ratio in map(ratio_of, self.records) if ratio.least]
+        return [ratio for ratio in map(ratio_of, self.records) if ratio.lower]
 
     @cached_property
     def mean(self) -> Interval:
@@ -154,7 +156,8 @@ class Runs:
 
     def attaining(self, side: str) -> Fraction | None:
         """Return the mean share that attain: ``attained``, at most ``ceiling``."""
-        return mean_share((getattr(r, side), r.instance.requests) for r in self.records)
+        counts = [(getattr(r, side), r.instance.requests) for r in self.records]
+        return _mean([None if n is None or not of else Fraction(n, of) for n, of in counts])
 
     def judged(self, verdict: str) -> int:
         """Return of how many runs this is the verdict on a share that shall attain."""
@@ -176,8 +179,8 @@ class Runs:
 
     def sized(self, size: int) -> Runs:
         """Return the runs on instances of a size."""
-        mine = (r for r in self.records if r.instance.requests == size)
-        return replace(self, records=tuple(mine))
+        records = (r for r in self.records if r.instance.requests == size)
+        return replace(self, records=tuple(records))
 
 
 def by_policy(records: Iterable[Record]) -> list[Runs]:

@@ -10,14 +10,13 @@ from urllib.parse import quote
 from kvopt.files.atomic import write_atomically
 from kvopt.show.plots.charts import Bar, intervals
 from kvopt.show.plots.embedding import panels
-from kvopt.show.plots.style import GROWTH, PALETTE, PROMPT, RUNNING
-from kvopt.studies.report.layout import ENVIRONMENT, Cell, picture, pieces, sign
-from kvopt.version import __version__
+from kvopt.show.plots.style import GROWTH, PROMPT, RUNNING
+from kvopt.studies.report.pages import Cell, picture, pieces, rendered, sign
 
 if TYPE_CHECKING:
     from markupsafe import Markup
 
-    from kvopt.fleets.headroom import Headroom
+    from kvopt.fleets.gains import Headroom
     from kvopt.fleets.sizes import FleetSizes
 
 PAGE = "headroom.html"
@@ -31,46 +30,40 @@ _SIGNS = (
 )
 
 
-def write_headroom(answer: Headroom, folder: Path) -> Path:
-    """Write the page into a folder beside its certificates, and return its path.
-
-    Parameters
-    ----------
-    answer
-        The answers.
-    folder
-        The folder.
-    """
-    instance = answer.problem.instance
-    page = ENVIRONMENT.get_template("page.html").render(
-        kind="kvopt headroom",
-        name=instance.name or "a log",
-        title=None,
-        sections=dict(_sections(answer)),
-        source="from a log, which is not in it: the page has no prompts",
-        palette=PALETTE,
-        version=__version__,
-    )
+def write_headroom(answer: Headroom, folder: Path) -> None:
+    """Write the page into a folder beside its certificates."""
+    name = answer.problem.instance.name or "a log"
+    source = "from a log, which is not in it: the page has no prompts"
+    page = rendered("kvopt headroom", name, None, _sections(answer), source)
     write_atomically(folder / PAGE, page)
-    return folder / PAGE
 
 
 def _sections(answer: Headroom) -> Iterator[tuple[str, tuple[str, str]]]:
     """Yield address, title and content of each section, in the order of the questions."""
-    lines = dict(line.split(": ", 1) for line in answer.lines() if ": " in line)
-    answers = [answer.undecided, answer.headline]
-    body = pieces.answers(filter(None, answers)) + pieces.tiles(_tiles(answer)) + _bars(answer)
+    texts, lines = answer.answers, [answer.undecided, answer.headline]
+    body = pieces.answers(filter(None, lines)) + pieces.tiles(_tiles(answer)) + _bars(answer)
     yield "today", ("How long requests wait, and how much less is possible", body)
-    texts = [f"today: {lines['today']}", f"at best: {lines['at best']}", answer.covered]
-    yield "possible", ("What possible covers", pieces.paragraphs(texts) + _scopes(answer))
+    lines = [f"today: {texts['today']}", f"at best: {texts['at best']}", answer.covered]
+    rows = [
+        (str(side.scope), *map(Cell, answer.interval(side), reversed(side.ends)))
+        for side in answer.optima
+    ]
+    head = "schedules of the scope", "proved bound", "best schedule known"
+    scopes = pieces.table("Mean latency of the optimum, by scope", head, rows)
+    yield "possible", ("What possible covers", pieces.paragraphs(lines) + scopes)
     yield "ways", ("How much of it by settings, and by predicted lengths", _ways(answer))
-    body = pieces.answers([lines["machines"]])
+    body = pieces.answers([texts["machines"]])
     if answer.machines is not None and answer.machines.bands:
         body += _machines(answer.machines)
     yield "machines", ("How many machines the service level takes", body)
-    yield "limits", ("What limits", pieces.answers([lines["what limits"]]))
+    yield "limits", ("What limits", pieces.answers([texts["what limits"]]))
     yield "paste", ("To paste into an issue or a pull request", pieces.code(answer.markdown()))
-    yield "certificates", ("Certificates and notes", _certificates(answer))
+    rows = [(pieces.link(quote(name), name, ""), value) for name, value in answer.hashes.items()]
+    body = pieces.paragraphs(["kvopt verify CERTIFICATE checks a certificate, without any solver."])
+    body += pieces.cards("What is proved", ("certificate", "hash of the file"), rows)
+    command = f"Command: {answer.command or 'kvopt.headroom'}"
+    body += pieces.paragraphs([command, *answer.notes])
+    yield "certificates", ("Certificates and notes", body)
 
 
 def _tiles(answer: Headroom) -> list[tuple[str, str]]:
@@ -83,8 +76,8 @@ def _tiles(answer: Headroom) -> list[tuple[str, str]]:
         (f"{answer.share(gain)} to {answer.share(ceiling)}", "less than today at best"),
     ]
     if answer.today is not None:
-        source = "recorded" if answer.is_recorded else "simulated"
-        rows.insert(0, (answer.seconds(answer.today.objective), f"mean latency today, {source}"))
+        today = f"mean latency today, {answer.source}"
+        rows.insert(0, (answer.seconds(answer.today.objective), today))
     return rows
 
 
@@ -108,18 +101,8 @@ def _bars(answer: Headroom) -> Markup:
         return pieces.paragraphs(["Nothing is known yet."])
     figure, (ax,) = panels(_ROW * len(bars))
     intervals(bars, ax, "mean latency, seconds", floor=0.0)
-    name = f"Mean latency: {'; '.join(f'{bar.name} {bar.said}' for bar in bars)}"
+    name = f"Mean latency: {'; '.join(f'{bar.name} {bar.note}' for bar in bars)}"
     return pieces.figures([picture("Mean latency of a request", figure, name, legend=_SIGNS)])
-
-
-def _scopes(answer: Headroom) -> Markup:
-    """Return a table of the interval of each scope."""
-    rows = [
-        (str(side.scope), *map(Cell, answer.interval(side), reversed(side.ends)))
-        for side in answer.optima
-    ]
-    head = "schedules of the scope", "proved bound", "best schedule known"
-    return pieces.table("Mean latency of the optimum, by scope", head, rows)
 
 
 def _ways(answer: Headroom) -> Markup:
@@ -128,12 +111,10 @@ def _ways(answer: Headroom) -> Markup:
     rows = []
     for variant in answer.variants:
         value = variant.run.objective
-        less = None if today is None else mean(today.objective - value)
-        saved = (
-            "-"
-            if less is None or today is None
-            else (f"{float(less):.3f} s, {float(less / mean(today.objective)):.1%}")
-        )
+        saved = "-"
+        if today is not None:
+            less = mean(today.objective - value)
+            saved = f"{float(less):.3f} s, {float(less / mean(today.objective)):.1%}"
         options = f"vllm serve {variant.flags}"
         rows.append((variant.words, answer.seconds(value), saved, options, variant.priority or "-"))
     head = "simulated", "mean latency", "less than today", "options to paste", "priority to send"
@@ -142,16 +123,13 @@ def _ways(answer: Headroom) -> Markup:
 
 def _machines(sizes: FleetSizes) -> Markup:
     """Return the results for each number of machines, and draw several of them."""
-    worded = sizes.measure.worded
+
+    def cell(value: int | None, *, up: bool = True) -> Cell:
+        return Cell(sizes.measure.worded(value, up=up), value)
+
     rows = [
-        (
-            str(band.workers),
-            *(Cell(worded(v, up=up), v) for v, up in ((band.lower, False), (band.upper, True))),
-            *(
-                Cell(worded(band.runs.get(one), up=True), band.runs.get(one))
-                for one in sizes.labels
-            ),
-        )
+        [str(band.workers), cell(band.lower, up=False), cell(band.upper)]
+        + [cell(band.runs.get(label)) for label in sizes.labels]
         for band in sizes.bands
     ]
     head = "machines", "misses at least", "at most", *sizes.labels
@@ -166,13 +144,3 @@ def _machines(sizes: FleetSizes) -> Markup:
     legend += [sign(place, label) for place, label in enumerate(sizes.labels)]
     name = f"{sizes.measure.axis} by number of machines: {sizes.answer}"
     return pieces.figures([picture("By number of machines", figure, name, legend=legend)]) + body
-
-
-def _certificates(answer: Headroom) -> Markup:
-    """Return links to certificates with their hashes, the command, and notes."""
-    rows = [(pieces.link(quote(name), name, ""), value) for name, value in answer.hashes.items()]
-    body = pieces.paragraphs(["kvopt verify CERTIFICATE checks a certificate, without any solver."])
-    body += pieces.cards("What is proved", ("certificate", "hash of the file"), rows)
-    return body + pieces.paragraphs(
-        [f"Command: {answer.command or 'kvopt.headroom'}", *answer.notes]
-    )
