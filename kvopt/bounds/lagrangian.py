@@ -167,15 +167,21 @@ class Ascent:
 
 
 def lagrangian_bounds(
-    problem: Problem, budget: Budget, limits: Limits, least_gain: float = 0.0
+    problem: Problem,
+    budget: Budget,
+    limits: Limits,
+    least_gain: float = 0.0,
+    whole: Budget | None = None,
 ) -> Iterator[CheckedBound]:
     """Yield the bound of fluid prices, then better and better ones, while time is left.
 
-    The least gain is that of `rising_prices`.  Where memory has a block size, whole blocks are paid
-    for.  With pauses prices that fall are nearly as good as any on a backlog, and are evaluated as
-    quickly as without pauses.
+    The least gain is that of `rising_prices`.  The first and the last prices are evaluated beyond
+    the budget if there is time within the whole.  Where memory has a block size, whole blocks are
+    paid for.  With pauses prices that fall are nearly as good as any on a backlog, and are
+    evaluated as quickly as without pauses.
     """
-    if budget.over():
+    whole = whole or budget
+    if whole.over():
         return
     instance, pauses = problem.instance.in_tokens(), problem.has_pauses
     rounds = priced_rounds(instance, budget, limits)
@@ -191,7 +197,7 @@ def lagrangian_bounds(
     from kvopt.bounds.scan import Scanner  # it loads numba
 
     falling = pauses and costs > _FREE_COSTS and not instance.last_arrival
-    scanner = Scanner(kinds, limits.threads, budget, pauses=pauses)
+    scanner = Scanner(kinds, limits.threads, whole, pauses=pauses)
     with suppress(Stopped):
         ascent = Ascent(scanner.at(instance.total_memory), first_prices(instance), falling=falling)
         for prices in rising_prices(ascent, budget, least_gain):

@@ -84,12 +84,15 @@ def slot_bounds(
     budget: Budget,
     limits: Limits,
     least_gain: float = 0.0,
+    whole: Budget | None = None,
 ) -> Iterator[CheckedBound]:
     """Yield better and better bounds by prices of tokens and slots, none if slots gain nothing.
 
-    The schedule tells for how long there are prices; the least gain is that of `rising_prices`.
+    The schedule tells for how long there are prices; the least gain is that of `rising_prices`,
+    the whole budget that of `lagrangian_bounds`.
     """
-    if budget.over():
+    whole = whole or budget
+    if whole.over():
         return
     budget.refuse(_BYTES * priced_rounds(instance, budget, limits))
     best: tuple[Ascent, SlotScanner] | None = None
@@ -104,7 +107,7 @@ def slot_bounds(
             if coarse is None or coarse.worth[1:].sum() <= _MIN_SHARE * coarse.worth.sum():
                 break
             finer, took = 2 * finer, wall_time() - began
-            scanner = SlotScanner(instance, coarse, limits.threads, budget)
+            scanner = SlotScanner(instance, coarse, limits.threads, whole)
             first = _at_all_times(instance, coarse)
             ascent = Ascent(scanner.at(instance.total_memory), first)
             if best is None or ascent.value > best[0].value:

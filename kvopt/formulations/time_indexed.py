@@ -141,11 +141,6 @@ class Layout:
         """The times of the memory rows of each worker."""
         return np.array([time for span in self.spans for time in span], dtype=np.int64)
 
-    @property
-    def times(self) -> Iterator[tuple[int, int]]:
-        """Yield time and worker of each memory row."""
-        return ((time, w) for w in range(self.num_workers) for time in self.moments.tolist())
-
 
 class LayoutOptions(TypedDict, total=False):
     """Options that every builder of a model takes.
@@ -294,7 +289,11 @@ class ArrayModel(Program):
             for worker in workers
             for k in window
         ]
-        times = [(time, worker) if is_fleet else (time,) for time, worker in plan.times]
+        times = [
+            (time, worker) if is_fleet else (time,)
+            for worker in range(plan.num_workers)
+            for time in plan.moments.tolist()
+        ]
         rows: list[Key] = [("start", i) for i in range(len(self.instance))]
         rows += [("memory", *time) for time in times]
         rows += [("order", *pair) for pair in plan.ordered]

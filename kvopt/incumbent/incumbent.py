@@ -71,7 +71,7 @@ class Search:
         The best settings of a server by kind.
     eager
         Total latency of the one eager schedule, None unless there is one.
-    ceiling, best_in_time, most_attained
+    ceiling, best_in_time, attained_count
         Upper bound on the requests that attain the service level, the run in which most do, and
         their number.
     """
@@ -99,7 +99,7 @@ class Search:
         self.stages: dict[str, StageLog] = {}
         self.ceiling: Ceiling | None = None
         self.best_in_time: PolicyRun | None = None
-        self.most_attained = -1
+        self.attained_count = -1
         self.eager: int | None = None
         self.faults: list[str] = []
         self.notes: list[str] = []
@@ -137,9 +137,9 @@ class Search:
                 return False
             if self.problem.slo is not None:
                 attained = attained_in(schedule, self.problem.slo)
-                if attained is not None and attained > self.most_attained:
+                if attained is not None and attained > self.attained_count:
                     self.best_in_time = PolicyRun.of(schedule, found_by)
-                    self.most_attained = attained
+                    self.attained_count = attained
             if self.objective is not None and schedule.objective >= self.objective:
                 return False
             self.best, self.found_by = schedule, found_by

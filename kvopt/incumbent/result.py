@@ -90,18 +90,18 @@ class StageLog:
         How long it ran.
     fell, rose
         Decrease of total latency, and increase of the bound, meanwhile.
-    found
-        Whether it found the first schedule.
+    is_first
+        Whether it brought the first schedule.
     """
 
     name: str
     seconds: float = 0.0
     fell: int = 0
     rose: int = 0
-    found: bool = False
+    is_first: bool = False
 
     def __str__(self) -> str:
-        brought = ["the first schedule"] * self.found
+        brought = ["the first schedule"] if self.is_first else []
         pairs = ("latency fell", self.fell), ("bound rose", self.rose)
         brought += [f"{what} by {amount:,}" for what, amount in pairs if amount]
         return f"{self.name}: {self.seconds:.2f} s, {', '.join(brought) or 'nothing new'}"
@@ -109,7 +109,7 @@ class StageLog:
     def plus(self, other: StageLog) -> StageLog:
         """Return the sum of both."""
         sums = self.seconds + other.seconds, self.fell + other.fell, self.rose + other.rose
-        return StageLog(self.name, *sums, self.found or other.found)
+        return StageLog(self.name, *sums, self.is_first or other.is_first)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ r"""A recorder for vLLM, which writes the decisions of its scheduler to a file.
 ``AsyncRecorder`` is for asynchronous scheduling, vLLM's default, ``Recorder`` for
 ``--no-async-scheduling``.  ``KvoptScheduler`` and ``AsyncKvoptScheduler`` let a policy of kvopt
 admit requests, see `kvopt.integrations.admission`, and record if ``KVOPT_RECORD`` is set.
-``docs/vllm.md`` has the format of the record.
+``docs/files.md`` has the format of the record.
 
 vLLM is imported when one of its classes is accessed, not with this module.
 """

@@ -188,8 +188,8 @@ def _instance_from_csv(text: str, memory: int | None) -> Instance:
         header = next(lines, [])
         columns = [name.strip() for name in header]
         more = {*columns}.difference(COLUMNS)
-        is_known = more <= {*_LEVELS, _OLD_NAME} and len(columns) == len(COLUMNS) + len(more)
-        if not is_known:
+        is_valid = more <= {*_LEVELS, _OLD_NAME} and len(columns) == len(COLUMNS) + len(more)
+        if not is_valid:
             reason = f"must be {','.join(COLUMNS)}, got {shown(','.join(header))}"
             raise InvalidInput(reason + semicolons(header), field="header")
         for cells in lines:

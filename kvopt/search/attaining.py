@@ -67,7 +67,7 @@ def search_in_time(search: Search, budget: Budget) -> None:
             )
             behind = "" if router == "central" else f" behind {router}"
             search.offer(schedule, f"policy {policy}{behind}")
-        if search.most_attained == search.ceiling.value:
+        if search.attained_count == search.ceiling.value:
             return
         if others.over():
             break

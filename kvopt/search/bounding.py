@@ -51,12 +51,12 @@ def lp(search: Search) -> None:
 
 
 def lagrangian(search: Search) -> None:
-    """Climb; with few kinds of requests, whose starts all jump at once, finish with the LP.
+    """Ascend; with few kinds of requests, whose starts all jump at once, finish with the LP.
 
     If the limit ends it before a first step, the volume bound replaces its result: that takes less
     time than the first prices.
     """
-    stages.climb(search, search.budget)
+    stages.ascend(search, search.budget)
     kinds = {(r.arrival, r.prompt, r.output) for r in search.instance}
     if len(kinds) <= _LP_KINDS and search.problem.is_plain and not search.budget.over():
         stages.solve_lp(search, search.budget)
@@ -66,20 +66,20 @@ def lagrangian(search: Search) -> None:
 
 
 def slots(search: Search) -> None:
-    """Climb with prices of slots, which need a schedule for their last time."""
+    """Ascend with prices of slots, which need a schedule for their last time."""
     stages.offer_lists(search)
-    if not stages.climb_slots(search, search.budget):
+    if not stages.ascend_slots(search, search.budget):
         search.note("slots: no gain over prices of tokens, or no time")
 
 
 def configuration(search: Search) -> None:
-    """Climb with prices of states; without a limit only while two stages gain together.
+    """Ascend with prices of states; without a limit only while two stages gain together.
 
     A search for the optimum proves more than the last stages, in less time.
     """
     stages.offer_lists(search)
     min_gain = _MIN_GAIN if search.budget.left == math.inf else 0.0
-    stages.climb_states(search, search.budget, min_gain=min_gain)
+    stages.ascend_states(search, search.budget, min_gain=min_gain)
 
 
 def bound(

@@ -12,7 +12,9 @@ import logging
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 
+from kvopt.bounds.lp import QUICK_COLUMNS
 from kvopt.bounds.relaxations import chain
 from kvopt.bounds.staircases import FEW_REQUESTS
 from kvopt.formulations.cpsat import has_few_pairs
@@ -207,32 +209,34 @@ FIRST = (
 PRICES = (
     PlanStage("staircases", _always, stages.offer_staircases),
     PlanStage("few knots", stages.has_many_configurations, (
-        PlanStage("prices", _always, stages.climb, 0.1),
-        PlanStage("states at few knots", _always, stages.climb_few_states),
+        PlanStage("prices", _always, stages.ascend, 0.1),
+        PlanStage("states at few knots", _always, partial(stages.ascend_states, few_knots=True)),
     )),
-    PlanStage("small LP", _always, stages.solve_small_lp, skipped_if_done=("few knots",)),
+    # A second at most.
+    PlanStage("small LP", _always, partial(stages.solve_lp, columns=QUICK_COLUMNS),
+              skipped_if_done=("few knots",)),
     PlanStage("climb", _always, (
-        PlanStage("prices before slots", stages.has_large_requests, stages.climb, 0.1),
-        PlanStage("slots", stages.has_large_requests, stages.climb_slots),
-        PlanStage("prices", _always, stages.climb, skipped_if_done=("slots",)),
+        PlanStage("prices before slots", stages.has_large_requests, stages.ascend, 0.1),
+        PlanStage("slots", stages.has_large_requests, stages.ascend_slots),
+        PlanStage("prices", _always, stages.ascend, skipped_if_done=("slots",)),
     ), 0.7, skipped_if_done=("few knots", "small LP")),
     PlanStage("LP", _always, stages.solve_lp, skipped_if_done=("few knots", "small LP")),
 )  # fmt: skip
-"""Bounds if there are too many configurations to search: prices climb, then a small LP."""
+"""Bounds if there are too many configurations to search: prices ascend, then a small LP."""
 
 BOUNDS = (
     PlanStage("states", lambda s: _has_starts(s) and s.problem.is_fleet and has_configurations(s),
-              stages.climb_states, _share_of_bounds),
+              stages.ascend_states, _share_of_bounds),
     PlanStage("prices", lambda s: _has_starts(s) and not has_configurations(s), PRICES,
               _share_of_bounds),
     PlanStage("prices with pauses",
               lambda s: s.problem.has_pauses and not _in_seconds(s) and not chain(s.problem),
-              lambda s, t: Driver(s, only_bounds=True).work(stages.climb, t),
+              lambda s, t: Driver(s, only_bounds=True).work(stages.ascend, t),
               _share_of_prices_with_pauses),
     PlanStage("blocks", _in_blocks, (
         PlanStage("states of tokens", lambda s: not s.problem.has_pauses and has_configurations(s),
-                  stages.climb_states_of_tokens, 0.5),
-        PlanStage("prices in blocks", _always, stages.climb),
+                  stages.ascend_states_of_tokens, 0.5),
+        PlanStage("prices in blocks", _always, stages.ascend),
     ), 0.5),
     PlanStage("bounds in seconds", _in_seconds, stages.bound_in_seconds, 0.3,
               ignores_time_limit=True),
@@ -251,7 +255,7 @@ BOUND_ONLY_STAGES = (
     PlanStage("exact", lambda s: _has_starts_on_one(s) and has_configurations(s)
               and len(s.instance) <= _MAX_EXACT_IN_BOUND, stages.run_exact),
     PlanStage("states", lambda s: _has_starts_on_one(s) and has_configurations(s),
-              stages.climb_states),
+              stages.ascend_states),
 )  # fmt: skip
 """Rows that replace searches in `bound`: bounds for few configurations."""
 

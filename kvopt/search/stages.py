@@ -14,7 +14,7 @@ from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any
 
 from kvopt.bounds.configurations.size import check_large, check_size, check_starts, is_quick
-from kvopt.bounds.lp import QUICK_COLUMNS, lp_bound
+from kvopt.bounds.lp import lp_bound
 from kvopt.bounds.relaxations import chain, relaxed_by
 from kvopt.bounds.seconds import SecondsBound, seconds_bound
 from kvopt.bounds.shared_rounds_ascent import shared_rounds_bound
@@ -42,12 +42,12 @@ if TYPE_CHECKING:
 _SHARING_BEAMS = 0.75
 """Share of the time: beams over a whole trace with shared prefixes; local search has the rest."""
 _MIN_GAIN, _MIN_GAIN_OF_SLOTS = 0.0002, 0.0005
-"""Share of the bound that a climb of prices must gain while its time doubles, to continue."""
+"""Share of the bound that an ascent of prices must gain while its time doubles, to continue."""
 
 _PRICED_REQUESTS = 80
 """Requests up to which the exact engine prices all starts; more take longer than it has."""
 _LP_COLUMNS = 40_000
-"""Columns up to which an LP ends the climb of prices; more cost time and memory."""
+"""Columns up to which an LP ends the ascent of prices; more cost time and memory."""
 _SHARES = 0.25
 """Share of the time of bounds in seconds that shares of the machine may take."""
 _LARGE_SHARE = 0.1
@@ -141,8 +141,8 @@ def offer_eager(search: Search, _: Budget | None = None) -> None:
 # ---- bounds -----------------------------------------------------------------------------------
 
 
-def climb(search: Search, budget: Budget, min_gain: float = _MIN_GAIN) -> None:
-    """Climb with prices towards the LP bound of the scope, for blocks with prices of whole blocks.
+def ascend(search: Search, budget: Budget, min_gain: float = _MIN_GAIN) -> None:
+    """Ascend with prices towards the LP bound of the scope, for blocks with prices of whole blocks.
 
     If they have only a share of the time, they end once they gain little.
     """
@@ -150,11 +150,12 @@ def climb(search: Search, budget: Budget, min_gain: float = _MIN_GAIN) -> None:
 
     problem = search.problem
     gain = min_gain if budget.ends_before(search.granted) and not problem.in_blocks else 0.0
-    offer_all(search, "lagrangian", lagrangian_bounds(problem, budget, search.limits, gain))
+    bounds = lagrangian_bounds(problem, budget, search.limits, gain, search.budget)
+    offer_all(search, "lagrangian", bounds)
 
 
-def climb_slots(search: Search, budget: Budget) -> bool:
-    """Climb with prices of tokens and slots; return whether slots gain.
+def ascend_slots(search: Search, budget: Budget) -> bool:
+    """Ascend with prices of tokens and slots; return whether slots gain.
 
     If they have only a share of the time, they end once they gain little.
     """
@@ -164,14 +165,16 @@ def climb_slots(search: Search, budget: Budget) -> bool:
         return False
     gain = _MIN_GAIN_OF_SLOTS if budget.ends_before(search.granted) else 0.0
     solve = partial(solved_relaxation, search)
-    bounds = slot_bounds(search.instance, schedule, solve, budget, search.limits, gain)
+    bounds = slot_bounds(
+        search.instance, schedule, solve, budget, search.limits, gain, search.budget
+    )
     return offer_all(search, "slots", bounds)
 
 
-def climb_states(
+def ascend_states(
     search: Search, budget: Budget, *, few_knots: bool = False, min_gain: float = 0.0
 ) -> None:
-    """Climb with prices of states towards the configuration bound.
+    """Ascend with prices of states towards the configuration bound.
 
     It ends with a note when two stages together add less than that share of the bound.  If there
     are too many starts, prices have few knots.
@@ -217,16 +220,6 @@ def states_priced(
             yield ascent
 
 
-def climb_few_states(search: Search, budget: Budget) -> None:
-    """Climb with prices of states at few knots."""
-    climb_states(search, budget, few_knots=True)
-
-
-def solve_small_lp(search: Search, budget: Budget) -> bool:
-    """Bound by the LP if it takes a second at most; return whether it was solved."""
-    return solve_lp(search, budget, QUICK_COLUMNS)
-
-
 def solve_lp(search: Search, budget: Budget, columns: int = _LP_COLUMNS) -> bool:
     """Bound by the LP, if it is small; return whether it was solved."""
     with search.surviving("lp"), suppress(TooLarge):
@@ -256,12 +249,12 @@ def bound_by_wider(
     )
 
 
-def climb_states_of_tokens(search: Search, budget: Budget) -> None:
-    """Climb with prices of states that count the tokens of all blocks."""
+def ascend_states_of_tokens(search: Search, budget: Budget) -> None:
+    """Ascend with prices of states that count the tokens of all blocks."""
 
     def work(inner: Search) -> None:
         offer_list_schedules(inner)
-        climb_states(inner, inner.budget)
+        ascend_states(inner, inner.budget)
 
     bound_by_wider(search, ("tokens",), work, budget)
 
@@ -276,7 +269,7 @@ def bound_by_prices(search: Search, budget: Budget) -> None:
     bound_by_wider(
         search,
         chain(search.problem, "prices"),
-        lambda inner: climb(inner, inner.budget.part(most=budget.left)),
+        lambda inner: ascend(inner, inner.budget.part(most=budget.left)),
     )
 
 

@@ -126,8 +126,13 @@ class CarriedCosts:
         """
         self.start, self.started = time - 1, self.starting[time - 1]
         self.earlier, self.below = self.costs[time - 1], self.cuts[time - 1]
-        states = [self._state(member, time) for member in self.shown[time]]
-        price = {state.member: state.price for state in states}.__getitem__
+        states = []
+        for member in self.shown[time]:
+            end, peak = divmod(member, self.width)
+            copies = min(sum(start < time for start in self.begins[member]), self.memory // peak)
+            price = self.stage.price(time, peak, end - time)
+            states.append(_State(end - time, peak - end + time, price, copies, member))
+        price_of = {state.member: state.price for state in states}.__getitem__
         largest = self.stage.largest[time]
         if self.below > self.cuts[time]:
             self._show(states, largest + self.cuts[time])
@@ -139,7 +144,7 @@ class CarriedCosts:
 
         def carried(part: Sequence[tuple[Members, int]]) -> dict[Members, int]:
             for members, cost in part:
-                cost += largest - sum(map(price, members))
+                cost += largest - sum(map(price_of, members))
                 if cost < self.below:
                     self._carry(members, cost)
                 if cost - gain < self.below and ending:
@@ -149,12 +154,6 @@ class CarriedCosts:
         for carried_there in self.work.shared(list(self.costs[time].items()), carried)[1:]:
             for members, cost in carried_there.items():
                 self.earlier[members] = min(cost, self.earlier.get(members, cost))
-
-    def _state(self, member: int, time: int) -> _State:
-        end, peak = divmod(member, self.width)
-        copies = min(sum(start < time for start in self.begins[member]), self.memory // peak)
-        left = end - time
-        return _State(left, peak - left, self.stage.price(time, peak, left), copies, member)
 
     def _ramp(self, member: int, time: int) -> int:
         """Return the holdings of a member from a time on."""

@@ -93,7 +93,6 @@ def problem_of(certificate: dict[str, Any]) -> Problem:
     memory, rows, is_older = instance["memory"], instance["requests"], instance["schema"][-1] == "1"
     workers, block = instance.get("workers", 1), instance.get("block_size", 1)
     requests = [Request(row["arrival"], row["prompt"], row["output"]) for row in rows]
-    is_timed = certificate["clock"] != "rounds"
     refuse(not 1 <= memory <= LARGEST_FIELD, "instance: memory must be in 1 .. 2^53 - 1")
     if "workers" in instance and (workers < 2 or is_older):
         raise Invalid("instance: workers must be 2 or more, and need the schema kvopt.instance/2")
@@ -114,12 +113,20 @@ def problem_of(certificate: dict[str, Any]) -> Problem:
     ids = {row.get("id", f"r{i}") for i, row in enumerate(rows)}
     refuse(len(ids) < len(rows) or "" in ids, "instance: an id is empty or used twice")
     refuse(certificate["hash"] != hash_of(instance), "hash: is not that of the instance")
-    problem = _restricted(Problem(memory, requests, workers, block), instance)
+    max_active, weights = instance.get("max_active"), tuple(row.get("weight", 1) for row in rows)
+    if max_active is not None and not _in_range(1, [max_active]):
+        raise Invalid("instance: max_active must be in 1 .. 2^53 - 1")
+    refuse(not _in_range(1, weights), "instance: a weight is too small or too large")
+    problem = Problem(memory, requests, workers, block, max_active=max_active)
+    nodes, paths = _shared(problem, instance)
+    weights = weights if max(weights, default=1) > 1 else ()
+    unit = instance.get("block_tokens", 1)
+    problem = replace(problem, weights=weights, nodes=nodes, paths=paths, unit=unit)
     if problem.is_restricted:
         refuse(is_older, "instance: weights, limits and prefixes need kvopt.instance/2")
     if bool(problem.paths) != ("sharing" in certificate["scope"]):
         raise Invalid("instance: prefixes go with the scope sharing, and it with them")
-    if not is_timed:
+    if certificate["clock"] == "rounds":
         return problem
     clock = Clock.of(certificate["clock"])
     return replace(problem.arriving(_arrivals(instance)), clock=clock)
@@ -127,24 +134,6 @@ def problem_of(certificate: dict[str, Any]) -> Problem:
 
 def _in_range(minimum: int, numbers: Iterable[int]) -> bool:
     return all(minimum <= number <= LARGEST_FIELD for number in numbers)
-
-
-def _restricted(problem: Problem, instance: dict[str, Any]) -> Problem:
-    """Return a problem with its weights, its limit of active requests and prefixes."""
-    rows, max_active = instance["requests"], instance.get("max_active")
-    if max_active is not None and not _in_range(1, [max_active]):
-        raise Invalid("instance: max_active must be in 1 .. 2^53 - 1")
-    weights = tuple(row.get("weight", 1) for row in rows)
-    refuse(not _in_range(1, weights), "instance: a weight is too small or too large")
-    nodes, paths = _shared(problem, instance)
-    return replace(
-        problem,
-        weights=weights if max(weights, default=1) > 1 else (),
-        max_active=max_active,
-        nodes=nodes,
-        paths=paths,
-        unit=instance.get("block_tokens", 1),
-    )
 
 
 def _shared(

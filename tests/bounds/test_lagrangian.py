@@ -25,7 +25,7 @@ from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.proofs import PriceProof, VolumeProof
 from kvopt.incumbent.result import Progress
 from kvopt.kernels.budget import Budget
-from kvopt.search.stages import climb
+from kvopt.search.stages import ascend
 
 # ---- the fluid start ---------------------------------------------------------------
 
@@ -148,7 +148,7 @@ def test_a_climb_with_a_share_of_the_time_ends_once_it_gains_too_little(
     instance, values = generate("arrival-1", 30, seed=1), []
     for seconds in (math.inf, 600.0):
         search = Search(instance)
-        climb(search, search.budget.part(most=seconds), 1.0)
+        ascend(search, search.budget.part(most=seconds), 1.0)
         values.append(known(search.checked).value)
     assert volume_bound(instance) <= values[1] < values[0]
 
@@ -169,6 +169,6 @@ def test_too_many_rounds_are_refused_in_words() -> None:
 @pytest.mark.slow
 def test_long_outputs_and_empty_instances() -> None:
     search = Search(Instance(10, []))
-    climb(search, search.budget)
+    ascend(search, search.budget)
     assert search.lower_bound == 0
     assert bound(Instance(10**9, [Request(0, 10**8, 900)] * 20), "lagrangian").value is not None

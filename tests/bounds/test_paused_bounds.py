@@ -22,7 +22,7 @@ from kvopt.incumbent.proofs import token_prices
 from kvopt.kernels.budget import Budget
 from kvopt.problem.problem import as_problem
 from kvopt.problem.scopes import Scope
-from kvopt.search.stages import climb
+from kvopt.search.stages import ascend
 
 pytestmark = pytest.mark.usefixtures("few_steps")
 
@@ -90,5 +90,5 @@ def test_large_tables_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(TooLarge, match="pauses make 12 places, the limit is 1"):
         price_value(RISING, RISING_PRICES, Scanner(Kinds.of(RISING), pauses=True), pauses=True)
     search = Search(as_problem(RISING, scope=Scope.PAUSES))
-    climb(search, search.budget)
+    ascend(search, search.budget)
     assert search.checked is not None, "the first prices are evaluated without compiled code"

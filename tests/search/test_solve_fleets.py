@@ -105,11 +105,11 @@ def test_each_way_improves_a_fleet(way: Callable[[Search], None]) -> None:
 
 @pytest.mark.slow
 def test_a_larger_fleet_has_both_sides() -> None:
-    result = solve(FLEET, time_limit=2)
+    result = solve(FLEET, time_limit=1)
     assert result.schedule is not None
     assert result.schedule.check().feasible
     assert result.lower_bound is not None
-    pool = solve(FLEET.pooled(), time_limit=1)
+    pool = solve(FLEET.pooled(), time_limit=0.5)
     assert result.lower_bound >= 0.9 * known(pool.lower_bound)
     assert 0 < result.lower_bound <= known(result.objective)
     assert len(set(result.schedule.workers)) == 3

@@ -172,6 +172,6 @@ def _prices(search: Search, budget: Budget) -> PriceProof | None:
         if solved is not None:
             search.offer_bound(solved[0])
         return prices_of(solved[0].proof) if solved is not None and solved[1] else None
-    for bound in lagrangian_bounds(search.problem, budget, search.limits):
+    for bound in lagrangian_bounds(search.problem, budget, search.limits, 0.0, search.budget):
         search.offer_bound(bound)
     return prices_of(search.proof)

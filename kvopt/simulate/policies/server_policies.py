@@ -24,7 +24,7 @@ _VLLM_PRESETS = {
     "serve-h100-0.13": {"budget": "8192", "max_seqs": "1024", "asynchronous": "0"},
     "serve-a100-0.13": {"budget": "2048", "max_seqs": "256", "asynchronous": "0"},
 }
-"""Defaults of ``vllm serve`` by GPU; ``docs/vllm.md`` has the versions and the source."""
+"""Defaults of ``vllm serve`` by GPU; ``docs/servers.md`` has the versions and the source."""
 _SGLANG_PRESETS = {
     "serve-h100": {"prefill": "8192", "max_running": "2048"},
     "serve-b200": {"prefill": "16384", "max_running": "2048"},
