@@ -22,5 +22,5 @@ def forgetting() -> Iterator[None]:
         yield
     finally:
         for registry, names in zip(REGISTRIES, before, strict=True):
-            for name in set(registry.known) - names:
-                del registry.known[name]
+            for name in set(registry.entries) - names:
+                del registry.entries[name]

@@ -228,7 +228,7 @@ def test_one_line_needs_policies_that_forget() -> None:
 
 
 def test_routers_of_ones_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ROUTERS, "known", dict(ROUTERS.known))
+    monkeypatch.setattr(ROUTERS, "entries", dict(ROUTERS.entries))
 
     @register
     @dataclass
