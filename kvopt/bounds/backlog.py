@@ -139,32 +139,14 @@ class Queue(NamedTuple):
         return max(windows, int(waits.max()) * times + sums)
 
     def charged(
-        self,
-        shares: Numbers,
-        prices: Numbers,
-        waits: Numbers,
-        threads: int = 1,
-        *,
-        with_slope: bool = False,
+        self, shares: Numbers, prices: Numbers, waits: Numbers, threads: int = 1
     ) -> tuple[Any, Numbers, Charged]:
         """Return what the backlog adds to a bound, over the unit and `FINE`, and how.
 
-        The second number is what is left of each share for the works of tokens.
-
-        Parameters
-        ----------
-        shares
-            Shares of interference, over the unit.
-        prices
-            In each part of a window the price of the backlog at each border, over the unit.  Those
-            of a window sum to its share at least.
-        waits
-            What a request pays for a nanosecond of waiting, for each nanosecond of its prompt's
-            work, over the unit and `FINE`.
-        threads
-            Threads that share the requests.
-        with_slope
-            Whether `slopes` are wanted.
+        Shares of interference, and prices of the backlog at each border of a part of a window, are
+        over the unit; those of a window sum to its share at least.  ``waits`` is what a request
+        pays for a nanosecond of waiting, for each nanosecond of its prompt's work, over the unit
+        and `FINE`.  The second number is what is left of each share for the works of tokens.
         """
         kind = shares.dtype
         shares, prices, waits = (column[..., self.order] for column in (shares, prices, waits))
@@ -174,7 +156,7 @@ class Queue(NamedTuple):
             np.add.at(changes, begin, column)
             np.add.at(changes, end, -column)
         growth, works, holds = (np.zeros(len(shares), dtype=kind) for _ in range(3))
-        growing = np.zeros_like(prices) if with_slope else np.zeros((0, 0), dtype=kind)
+        growing = np.zeros_like(prices) if kind.kind == "f" else np.zeros((0, 0), dtype=kind)
         charged = Charged(growth, works, growing, holds, np.zeros(len(shares), dtype=np.int64))
         search = quick(find_growth, kind)
         map_ranges(
@@ -264,7 +246,7 @@ class Charged(NamedTuple):
         What the window of each request adds: the least of works that delay and of backlogs at
         their prices; and the works that then delay.
     growing
-        The backlogs that then remain in each part of a window, if they are wanted.
+        The backlogs that then remain in each part of a window; empty in integers.
     holds, starts
         What waiting prompts cost, divided by their work, and the events at which they then start.
     """
@@ -279,7 +261,7 @@ class Charged(NamedTuple):
 def find_growth(
     first: int, last: int, queue: Queue, shares: Numbers, prices: Numbers, charged: Charged
 ) -> None:
-    """Find what the windows of a range of requests add, and the backlogs there if wanted.
+    """Find what the windows of a range of requests add, and in floats the backlogs there.
 
     Let works s of prompts delay the request beyond the backlog at its arrival.  At time t the
     backlog is A(t) - max(s, t - a - E) at the least, where A(t) is the work that has arrived.  The

@@ -263,7 +263,7 @@ class RoundPrices:
         prices = np.ceil(grown * parts / np.maximum(sizes, 1))
         waits = point.waits * grown * FINE / np.maximum(columns.prompts[-1], 1)
         waits = self._levels[np.searchsorted(self._levels, waits, side="right") - 1]
-        value, left, charged = queue.charged(grown, prices, waits, self._threads, with_slope=True)
+        value, left, charged = queue.charged(grown, prices, waits, self._threads)
         backlog = _Backlog(sizes, prices, waits, value, charged)
         return Shares(fixed, slopes, beside, grown, left), backlog
 
