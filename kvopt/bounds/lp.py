@@ -35,7 +35,7 @@ from kvopt.formulations.highs import interruptible, set_options
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.proofs import CheckedBound
 from kvopt.kernels.budget import Budget
-from kvopt.kernels.dependencies import load_highspy
+from kvopt.kernels.solver_versions import load_highspy
 from kvopt.problem.arrays import Floats, Integers
 from kvopt.problem.instance import Instance
 from kvopt.problem.requests import LARGEST_INTEGER

@@ -18,7 +18,7 @@ from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.interrupts import run_in_thread, signals_interrupt
 from kvopt.incumbent.limits import LimitOptions, limits_of
 from kvopt.incumbent.result import SolveResult
-from kvopt.kernels.dependencies import load_cp_model
+from kvopt.kernels.solver_versions import load_cp_model
 from kvopt.problem.three_partition import ThreePartition
 
 Triple = tuple[int, int, int]

@@ -15,7 +15,7 @@ from kvopt.cli.printing import is_json, say, settings_table, show, table, writte
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.limits import limits_of
 from kvopt.kernels.budget import spent_loading
-from kvopt.kernels.dependencies import DEFAULT_SOLVER
+from kvopt.kernels.solver_versions import DEFAULT_SOLVER
 from kvopt.problem.clocks import Clock
 from kvopt.problem.problem import as_problem
 from kvopt.search.engines import engine_of, methods_for

@@ -17,7 +17,7 @@ from kvopt.cli.common import Json, Modules, argument, finish, option, refuse
 from kvopt.cli.printing import CHECKED, or_dash, say, show, table, warn, write_output, written
 from kvopt.incumbent.limits import available_threads
 from kvopt.incumbent.params import DEFAULT
-from kvopt.kernels.dependencies import available_solvers, missing_extras, versions
+from kvopt.kernels.solver_versions import available_solvers, missing_extras, versions
 from kvopt.problem.three_partition import ThreePartition
 from kvopt.show.optional import EXTRAS, remedy
 from kvopt.show.summary import counted, first_line

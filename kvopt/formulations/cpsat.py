@@ -28,7 +28,7 @@ from typing import Any
 
 from kvopt.errors import Stopped
 from kvopt.formulations.windows import Windows, workers_allowed
-from kvopt.kernels.dependencies import load_cp_model
+from kvopt.kernels.solver_versions import load_cp_model
 from kvopt.problem.instance import Instance
 from kvopt.timetable.schedule import Schedule
 from kvopt.timetable.standard_form import heavier_but_later, in_standard_form, start_order

@@ -11,7 +11,7 @@ from kvopt.errors import InvalidInput, unknown_name
 from kvopt.files.atomic import atomic_path
 from kvopt.formulations.time_indexed import LayoutOptions, time_indexed_arrays, to_highs
 from kvopt.formulations.windows import Windows
-from kvopt.kernels.dependencies import load_highspy
+from kvopt.kernels.solver_versions import load_highspy
 from kvopt.problem.instance import Instance, refuse_blocks
 
 FORMULATIONS = ("time-indexed", "relaxed")

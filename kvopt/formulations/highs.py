@@ -13,7 +13,7 @@ from kvopt.formulations.time_indexed import Program, to_highs
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.interrupts import run_in_thread
 from kvopt.kernels.budget import Budget
-from kvopt.kernels.dependencies import load_highspy
+from kvopt.kernels.solver_versions import load_highspy
 
 if TYPE_CHECKING:
     from highspy import Highs

@@ -14,7 +14,7 @@ import numpy as np
 
 from kvopt.formulations.time_indexed import ArrayModel, LayoutOptions, time_indexed_arrays
 from kvopt.formulations.windows import Windows
-from kvopt.kernels.dependencies import DEFAULT_SOLVER, load_pyomo
+from kvopt.kernels.solver_versions import DEFAULT_SOLVER, load_pyomo
 from kvopt.problem.instance import Instance
 from kvopt.timetable.schedule import Schedule
 

@@ -33,7 +33,7 @@ from kvopt.formulations.windows import (
     windows_until,
     workers_allowed,
 )
-from kvopt.kernels.dependencies import load_highspy
+from kvopt.kernels.solver_versions import load_highspy
 from kvopt.problem.arrays import Floats, Integers, Numbers
 from kvopt.problem.instance import Instance, refuse_extras
 from kvopt.timetable.schedule import Schedule

@@ -12,7 +12,7 @@ from kvopt.errors import Stopped
 from kvopt.incumbent.incumbent import Search
 from kvopt.problem.instance import Instance
 from kvopt.simulate.policies.interface import Policy
-from kvopt.simulate.policies.orders import Fcfs, McSf, McSfTotal, Svf
+from kvopt.simulate.policies.order_policies import Fcfs, McSf, McSfTotal, Svf
 from kvopt.simulate.run_policy import run
 from kvopt.timetable.schedule import Schedule
 

@@ -30,7 +30,7 @@ from kvopt.incumbent.result import (
 )
 from kvopt.kernels import memory
 from kvopt.kernels.budget import Budget, wall_time
-from kvopt.kernels.dependencies import versions
+from kvopt.kernels.solver_versions import versions
 from kvopt.problem.instance import Instance
 from kvopt.problem.problem import Problem, as_problem
 from kvopt.timetable.policy_run import PolicyRun

@@ -8,7 +8,7 @@ from pkgutil import resolve_name
 
 from kvopt.errors import unknown_name
 from kvopt.incumbent.incumbent import Search
-from kvopt.kernels.dependencies import DEFAULT_SOLVER, load_cp_model, require_solver
+from kvopt.kernels.solver_versions import DEFAULT_SOLVER, load_cp_model, require_solver
 from kvopt.problem.scopes import Scope
 
 ENGINES = {

@@ -12,7 +12,7 @@ from kvopt.formulations.cpsat import has_few_pairs
 from kvopt.incumbent.incumbent import Search
 from kvopt.kernels import compiler
 from kvopt.kernels.budget import wall_time
-from kvopt.kernels.dependencies import load_cp_model
+from kvopt.kernels.solver_versions import load_cp_model
 from kvopt.search.engines import engine_of
 
 _FEW_REQUESTS = 10

@@ -14,7 +14,7 @@ from kvopt.errors import InvalidInput, unknown_name
 from kvopt.formulations.cpsat import PairModel
 from kvopt.formulations.time_indexed import ArrayModel, time_indexed_arrays, to_highs
 from kvopt.formulations.windows import Windows, latest_completions, windows_until
-from kvopt.kernels.dependencies import load_cp_model, load_highspy
+from kvopt.kernels.solver_versions import load_cp_model, load_highspy
 from kvopt.problem.instance import Instance, refuse_blocks
 from kvopt.timetable.schedule import Schedule
 

@@ -14,7 +14,7 @@ from kvopt.incumbent.limits import LimitOptions, limits_of
 from kvopt.incumbent.proofs import PriceProof, Proof, prices_of
 from kvopt.incumbent.result import BoundResult, SolveResult
 from kvopt.kernels.budget import Budget
-from kvopt.kernels.dependencies import DEFAULT_SOLVER
+from kvopt.kernels.solver_versions import DEFAULT_SOLVER
 from kvopt.problem.batch_time import BatchTime
 from kvopt.problem.clocks import Clock
 from kvopt.problem.instance import refuse_blocks, refuse_extras

@@ -14,8 +14,8 @@ from kvopt import Certificate, Instance, KvoptError, Outcome, PolicyRun, Scope, 
 from kvopt.certificates.certificate_files import certificate_text
 from kvopt.errors import Stopped
 from kvopt.kernels.budget import wall_time
-from kvopt.kernels.dependencies import versions
 from kvopt.kernels.extensions import import_modules
+from kvopt.kernels.solver_versions import versions
 from kvopt.simulate.routers import parts_of
 from kvopt.studies.description import Study, TaskLimits
 from kvopt.studies.record_lines import Record, StudiedInstance, Times, record_key

@@ -199,7 +199,7 @@ FILES: list[tuple[str | None, str]] = [
     (PLAIN.replace("(Policy)", ""), "Mine: is no policy: write class NAME(Policy)"),
     (
         PLAIN.replace("mine", "mc-sf"),
-        "mc-sf: is the name of kvopt.simulate.policies.orders: write another",
+        "mc-sf: is the name of kvopt.simulate.policies.order_policies: write another",
     ),
     (PLAIN.replace("@register", '@register("mine")'), WRONG_REGISTER),
     (

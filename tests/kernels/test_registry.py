@@ -28,7 +28,7 @@ def test_listing_names_loads_nothing_that_is_built_in() -> None:
     done = python("-c", code, check=True, env={"PYTHONPATH": path})
     loaded = set(done.stdout.split())
     assert {"highspy", "numba", "ortools", "pyomo", "scipy"}.isdisjoint(loaded)
-    assert "kvopt.simulate.policies.orders" not in loaded
+    assert "kvopt.simulate.policies.order_policies" not in loaded
 
 
 def test_every_built_in_name_is_registered_by_its_module() -> None:

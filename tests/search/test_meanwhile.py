@@ -14,7 +14,7 @@ from interpreters import python
 from kvopt import generate, solve
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.result import BoundSource
-from kvopt.kernels import compiler, dependencies
+from kvopt.kernels import compiler, solver_versions
 from kvopt.problem.batch_time import BatchTime, Line
 from kvopt.problem.clocks import Seconds
 from kvopt.problem.problem import Problem
@@ -127,7 +127,7 @@ def test_an_end_of_the_others_ends_the_solver() -> None:
 def test_a_release_that_is_refused_is_missed_and_that_is_all(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(dependencies, "installed_version", lambda _: "1.14.0")
+    monkeypatch.setattr(solver_versions, "installed_version", lambda _: "1.14.0")
     search = search_of(5)
     with solver_while_compiling(search):
         while not search.notes:

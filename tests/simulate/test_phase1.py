@@ -12,7 +12,7 @@ from effort import many
 from literal import wang_phase1 as literal
 
 from kvopt.errors import TooLarge
-from kvopt.simulate.policies import fronts
+from kvopt.simulate.policies import startable_sets
 from kvopt.simulate.policies.h_sf import largest_set
 from kvopt.simulate.policies.phase1 import (
     Auto,
@@ -188,7 +188,7 @@ def in_a_table(waiting: list[Candidate], memory: int) -> list[Candidate]:
 @pytest.mark.slow
 @pytest.mark.parametrize("few", [0, 10**9])
 def test_the_best_batch_is_that_of_the_table(few: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fronts, "_FEW", few)
+    monkeypatch.setattr(startable_sets, "_FEW", few)
     rng = random.Random(few)
     for most, largest, rounds in ((14, 40, 150), (90, 300, 40), (200, 2000, 4)):
         for _ in range(rounds if few == 0 else rounds // 6):
@@ -241,7 +241,7 @@ def largest_of_all(waiting: list[Candidate], running: Running, memory: int) -> l
 
 @pytest.mark.parametrize("few", [0, 10**9])
 def test_the_largest_set_is_that_of_all_subsets(few: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fronts, "_FEW", few)
+    monkeypatch.setattr(startable_sets, "_FEW", few)
     rng, sizes = random.Random(5), set()
     for _ in range(150):
         waiting, memory = problem(rng, 9, rng.choice([12, 30, 80]))
@@ -257,7 +257,7 @@ def test_the_largest_set_is_that_of_all_subsets(few: int, monkeypatch: pytest.Mo
 
 
 def test_too_many_sets_are_refused_and_auto_swaps(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fronts, "LARGEST", 1)
+    monkeypatch.setattr(startable_sets, "LARGEST", 1)
     waiting = sorted(Candidate(2 + at % 3, 5 - at % 3, 0, at) for at in range(9))
     with pytest.raises(TooLarge, match="sets"):
         exact(waiting, 20)

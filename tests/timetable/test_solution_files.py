@@ -16,7 +16,7 @@ from strategies import drawn_fleet, instance_of, optimum_of, random_instances
 
 from kvopt.errors import FalseClaim
 from kvopt.formulations.export import export
-from kvopt.kernels.dependencies import load_highspy
+from kvopt.kernels.solver_versions import load_highspy
 from kvopt.problem.instance import Instance
 from kvopt.problem.requests import Request
 from kvopt.timetable.schedule import Schedule

@@ -24,7 +24,7 @@ from kvopt.kernels.budget import Budget, wall_time
 from kvopt.problem.clocks import Clock
 from kvopt.problem.instance import Instance
 from kvopt.simulate.policies.interface import Policy
-from kvopt.simulate.policies.orders import LeastShare
+from kvopt.simulate.policies.order_policies import LeastShare
 from kvopt.simulate.run_policy import run
 from kvopt.timetable.policy_run import PolicyRun
 

@@ -9,7 +9,7 @@ from random import Random
 
 from kvopt.errors import InvalidInput, unknown_name
 from kvopt.files.reading import without_nulls
-from kvopt.problem.families import chen, jaillet, sharing, traffic, wang
+from kvopt.problem.families import chen, conversations, jaillet, sharing, wang
 from kvopt.problem.families.drawing import MAX_REQUESTS, Draw, Drawing, Family, Parameter, Value
 from kvopt.problem.instance import Instance
 from kvopt.problem.requests import checked_integer
@@ -18,7 +18,7 @@ from kvopt.show.summary import Names
 __all__ = ["FAMILIES", "Family", "Parameter", "generate", "list_families"]
 
 _DRAWS: dict[str, Drawing] = {
-    **jaillet.DRAWS, **wang.DRAWS, **chen.DRAWS, **traffic.DRAWS, **sharing.DRAWS
+    **jaillet.DRAWS, **wang.DRAWS, **chen.DRAWS, **conversations.DRAWS, **sharing.DRAWS
 }  # fmt: skip
 _TABLE = tomllib.loads((Path(__file__).parent / "families.toml").read_text(encoding="utf-8"))
 FAMILIES = {

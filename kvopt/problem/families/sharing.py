@@ -12,8 +12,8 @@ import math
 from collections.abc import Callable
 from functools import partial
 
+from kvopt.problem.families.conversations import PAPER_MEMORY, conversation, mean_gap
 from kvopt.problem.families.drawing import Draw, Drawing, Drawn, clipped
-from kvopt.problem.families.traffic import PAPER_MEMORY, conversation, mean_gap
 from kvopt.problem.requests import Request
 
 

@@ -12,7 +12,7 @@ from kvopt.formulations.cpsat import PairModel, has_few_pairs
 from kvopt.formulations.windows import largest_latency
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.interrupts import run_in_thread
-from kvopt.kernels.dependencies import load_cp_model
+from kvopt.kernels.solver_versions import load_cp_model
 
 _NAME = "cpsat"
 _LARGEST_LATENCY = 2**45

@@ -14,7 +14,7 @@ from kvopt.formulations.highs import interruptible, set_options
 from kvopt.formulations.time_indexed import nonzeros, time_indexed_arrays, to_highs
 from kvopt.formulations.windows import Windows, largest_latency
 from kvopt.incumbent.incumbent import Search
-from kvopt.kernels.dependencies import load_highspy
+from kvopt.kernels.solver_versions import load_highspy
 
 _LARGEST_LATENCY, _LARGEST_MEMORY = 2**40, 2**20
 """Limits for programs in floats: tolerances of 10^-6 and more must not hide a round or a token."""

@@ -16,7 +16,7 @@ from typing import Any
 
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.interrupts import run_in_thread
-from kvopt.kernels.dependencies import DEFAULT_SOLVER, require_solver
+from kvopt.kernels.solver_versions import DEFAULT_SOLVER, require_solver
 from kvopt.problem.instance_files import instance_to_json
 from kvopt.search.solvers.highs_engine import offer_bound, windows_for_floats
 from kvopt.timetable.schedule import Schedule

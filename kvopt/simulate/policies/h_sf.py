@@ -9,10 +9,10 @@ import numpy as np
 
 from kvopt.problem.arrays import Integers
 from kvopt.simulate.policies.by_name import register
-from kvopt.simulate.policies.fronts import Together, undominated
 from kvopt.simulate.policies.in_line import AheadPolicy, SortedLine
 from kvopt.simulate.policies.interface import View
 from kvopt.simulate.policies.phase1 import Candidate, columns
+from kvopt.simulate.policies.startable_sets import Together, undominated
 
 
 @register

@@ -17,7 +17,7 @@ auto        by size, as section 5.4 of wang-2025 advises
 of them with prompts of S tokens in all run longer, a request (s, o) completes while all of them are
 still active, and then ``S + s + (c + 1) o`` tokens are held.  Whether it may join therefore depends
 on c and S alone: a dynamic program over the candidates finds the best batch
-(`kvopt.simulate.policies.fronts`).
+(`kvopt.simulate.policies.startable_sets`).
 
 The paper's own program (section 5.1, Algorithm 2) requires that all peaks fit together.  That
 misses batches whose short members leave before the long ones have grown: with M = 2 it takes
@@ -51,7 +51,7 @@ import numpy as np
 
 from kvopt.errors import TooLarge, unknown_name
 from kvopt.problem.arrays import Flags, Integers
-from kvopt.simulate.policies.fronts import Together, undominated
+from kvopt.simulate.policies.startable_sets import Together, undominated
 
 Phase1 = Literal["auto", "exact", "dp", "swap", "quantile"]
 

@@ -9,7 +9,7 @@ import pytest
 from interpreters import python
 
 from kvopt import Instance, Request, Status, UnsupportedDependency, solve
-from kvopt.kernels.dependencies import refuse_known_bad, versions
+from kvopt.kernels.solver_versions import refuse_known_bad, versions
 
 SOLVE_WITH = """
 import kvopt
