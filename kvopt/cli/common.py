@@ -19,7 +19,7 @@ from typing import Annotated, Any
 import typer
 
 from kvopt import policy
-from kvopt.cli import INTERRUPTED as INTERRUPTED
+from kvopt.cli.entry import INTERRUPTED as INTERRUPTED
 from kvopt.cli.printing import LiveProgress, say, warn
 from kvopt.errors import refuse as refuse
 from kvopt.files.reading import blamed_on as blamed_on

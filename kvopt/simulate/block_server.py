@@ -19,7 +19,7 @@ from typing import Any
 from kvopt.errors import InvalidInput, Stopped
 from kvopt.simulate.policies.server_policies import PausingPolicy
 from kvopt.simulate.simulator import Worker, Workload
-from kvopt.timetable.cache import Cache
+from kvopt.timetable.prefix_cache import Cache
 from kvopt.timetable.sweep import blocks_for
 from kvopt.timetable.work_intervals import Chunks
 

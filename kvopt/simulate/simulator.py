@@ -22,7 +22,7 @@ from kvopt.problem.instance import Instance, refuse_extras
 from kvopt.problem.requests import volume_of
 from kvopt.problem.slo import Levels, Slo
 from kvopt.simulate.policies.interface import Need, Policy, View
-from kvopt.timetable.cache import Cache
+from kvopt.timetable.prefix_cache import Cache
 from kvopt.timetable.work_intervals import Chunks, Lost
 
 MOST_EVICTIONS = 200_000

@@ -29,7 +29,7 @@ from kvopt.errors import InvalidInput
 from kvopt.simulate.block_server import Server, Work
 from kvopt.simulate.policies.server_policies import LeastWork, ServerPolicy
 from kvopt.simulate.simulator import Workload
-from kvopt.timetable.cache import Cache
+from kvopt.timetable.prefix_cache import Cache
 
 _LATEST = 1 << 62
 """After all times."""

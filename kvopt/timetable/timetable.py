@@ -21,7 +21,7 @@ from kvopt.problem.clocks import ROUNDS, Clock, Piece, Stretch
 from kvopt.problem.instance import Instance
 from kvopt.problem.scopes import Scope
 from kvopt.show.summary import Summarised
-from kvopt.timetable.cache import Cache
+from kvopt.timetable.prefix_cache import Cache
 from kvopt.timetable.sweep import Sweep, sharing, swept
 from kvopt.timetable.work_intervals import Chunks, Lost, Segments, checked_segments, scope_of
 

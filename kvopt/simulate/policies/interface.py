@@ -25,7 +25,7 @@ from kvopt.problem.instance import Instance
 from kvopt.problem.predictions import Beliefs, Believed, Intervals, PredictionModel
 from kvopt.problem.scopes import Scope
 from kvopt.problem.slo import Due
-from kvopt.timetable.cache import Cache
+from kvopt.timetable.prefix_cache import Cache
 
 
 class Need(StrEnum):
