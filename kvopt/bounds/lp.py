@@ -143,7 +143,7 @@ class Vertex(NamedTuple):
 
 
 def lp_vertex(search: Search, budget: Budget) -> Vertex | None:
-    """Return an optimal vertex, or the last one in time, or None.
+    """Return an optimal vertex, or that of the last LP solved in time, or None.
 
     Parameters
     ----------
@@ -159,6 +159,7 @@ def lp_vertex(search: Search, budget: Budget) -> Vertex | None:
     while fresh or end > program.end:
         if end > program.end:
             program.add_rows(end)
+            # Starts at the last row always fit.
             fresh |= {(place, end) for place in range(len(averaged.kinds))}
         program.add_columns(fresh - {*program.columns})
         if (latest := program.solved(budget)) is None:
@@ -223,19 +224,24 @@ class _RestrictedProgram:
             raise TooLarge("HiGHS refused a row or column of the LP: its numbers are too large")
 
     def solved(self, budget: Budget) -> Vertex | None:
-        """Return an optimum over the columns, None if there was no time for it."""
+        """Return an optimum over the columns and its duals, None if there was no time for it.
+
+        Whether it is an optimum over all columns is for the caller to find out.
+        """
         statuses = load_highspy().HighsModelStatus
         if (left := budget.left) < math.inf:
             self._highs.setOptionValue("time_limit", self._highs.getRunTime() + left)
         if not self._run():
             return None
         if (status := self._highs.getModelStatus()) == statuses.kTimeLimit:
+            # HiGHS has kept the limit of the whole search: then nothing else has time either.
             if not budget.ends_before(self._search.granted):
                 self._search.granted.expire()
             return None
         if status != statuses.kOptimal:
             raise TooLarge(f"HiGHS found no optimum of an LP of {len(self.columns):,} columns")
         solution = self._highs.getSolution()
+        # Rows of kinds come first.  Duals of memory rows are at most 0: upper limits of a minimum.
         paid, duals = np.split(np.array(solution.row_dual), [len(self._rows)])
         places, starts = np.array(self.columns).T
         mass, prices = np.maximum(solution.col_value, 0.0), np.maximum(-duals, 0.0)

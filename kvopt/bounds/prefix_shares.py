@@ -37,8 +37,8 @@ from kvopt.problem.instance import Instance
 from kvopt.problem.prefixes import Forest
 
 
-def most_together(instance: Instance, *, chunks: bool = False) -> list[int]:
-    """Return for each node how many of its users can be active together on a worker.
+def users_together(instance: Instance, *, chunks: bool = False) -> list[int]:
+    """Return for each node a limit of its users that can be active together on a worker.
 
     Together they hold the path to the node once, and each its private tokens and one more.  With
     ``chunks``, where prompts are processed in pieces, they need not: all of its users can.
@@ -53,7 +53,9 @@ def most_together(instance: Instance, *, chunks: bool = False) -> list[int]:
     }
     for node, users in enumerate(forest.users):
         held = accumulate(sorted(forest.private[i] + 1 for i in users), initial=to_node[node])
+        # The first sum is of no user.
         fit = sum(1 for _ in takewhile(lambda tokens: tokens <= instance.memory, held)) - 1
+        # Never 0, since works are divided by it.
         limits.append(max(1, min(fit, instance.max_active or fit)))
     return limits
 
@@ -86,7 +88,7 @@ def shared_out(instance: Instance, *, chunks: bool = False) -> Instance:
 
 def _prompts(instance: Instance, chunks: bool) -> Iterator[int]:
     forest = instance.forest
-    shares = list(map(Fraction, forest.weights, most_together(instance, chunks=chunks)))
+    shares = list(map(Fraction, forest.weights, users_together(instance, chunks=chunks)))
     for private, path in zip(forest.private, forest.paths, strict=True):
         yield private + floor(sum((shares[v] for v in path), Fraction()))
 

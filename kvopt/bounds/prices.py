@@ -290,14 +290,14 @@ def least_cost(sums: Sums, kind: Kind, stairs: Sequence[tuple[int, Numbers]] = (
     Stairs are thresholds, with sums of `Steps`.
     """
     arrival, prompt, output = kind
-    if arrival >= sums.last:
+    if arrival >= sums.last:  # no token has a price: it starts as it arrives
         return int(sums.unit) * output
     costs, active = start_costs(sums, kind), min(output, sums.last)
     for threshold, paid in stairs:
-        before = max(threshold - prompt - 1, 0)
-        if before < active:
+        unpaid = max(threshold - prompt - 1, 0)  # rounds before it reaches the threshold
+        if unpaid < active:
             costs += paid[arrival + active : sums.last + active + 1]
-            costs -= paid[arrival + before : sums.last + before + 1]
+            costs -= paid[arrival + unpaid : sums.last + unpaid + 1]
     return int(costs.min())
 
 

@@ -94,16 +94,17 @@ class _Stairs(NamedTuple):
 
     @classmethod
     def of(cls, steps: Steps, kind: Any, length: int) -> _Stairs:
-        """Sum prices up over so many times, after the last of them 0."""
+        """Sum prices up over so many times, 0 after the last, with the lowest of each block."""
         steps = steps._replace(prices=steps.prices.astype(kind, copy=False))
         prices = np.zeros((len(steps.thresholds), length))
         prices[:, : steps.prices.shape[1]] = steps.prices
         lows = []
-        for level in range(_levels(length)):  # in the order of `_lines`
+        # A block of `_fill` is two ranges, c half + 1 .. (c + 2) half; in the order of `_lines`.
+        for level in range(_levels(length)):
             begins = range(0, length, 1 << _SMALL + level)
             lowest = np.minimum.reduceat(prices, begins, axis=1)
-            after = np.pad(lowest[:, 1:], ((0, 0), (0, 1)), constant_values=np.inf)
-            lows.append(np.minimum(lowest, after))
+            of_next_range = np.pad(lowest[:, 1:], ((0, 0), (0, 1)), constant_values=np.inf)
+            lows.append(np.minimum(lowest, of_next_range))
         return cls(steps.thresholds, steps.sums(length), np.concatenate(lows, axis=1))
 
 

@@ -1,6 +1,7 @@
 """``seconds_bound``: no schedule on the clock of a batch-time model has less total latency.
 
-Weights and company are found in floats: they steer, and `kvopt.bounds.seconds_evaluation` proves.
+Weights and interference are found in floats: they steer, and
+`kvopt.bounds.seconds_evaluation` proves.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ MIX = 8
 _STEPS = Steps(60, 0.1, 1.0, 0.5, 0.9, recent=1.0, patience=100)
 """Steps of weights, of which each has its usual slope at first."""
 _SHORT = 0.05
-"""First step with company, or with requests in parts: these start near the best shares."""
+"""First step with interference, or with requests in parts: these start near the best shares."""
 _ENOUGH = 1e-5
 """Expected gain, as a share of the bound, at which an ascent of weights ends."""
 _BY_MEMORY = (48, 32, 16, 0)
@@ -49,11 +50,11 @@ _BY_MEMORY = (48, 32, 16, 0)
 PARTS = 8
 """Parts of the rounds of a request after the first."""
 _BUSY = 0.98
-"""Mean weight from which on requests wait so long that company adds nothing."""
+"""Mean weight from which on requests wait so long that interference adds nothing."""
 _WORTH = 1e-4
 """Lowest gain of parts, as a share of the bound, that justifies the longer proof."""
 _COMPANY = 0.8
-"""First company, as a share of the rest of the weights."""
+"""First interference, as a share of the rest of the weights."""
 
 
 ProofInSeconds = TypeVar("ProofInSeconds", SharesProof, SharedRoundsProof)
@@ -95,9 +96,9 @@ def seconds_bound(
         The batch-time model; rounds may last longer, never less.
     scope
         Schedules to cover.  All proofs cover pauses; those that cover prompts in pieces use one
-        line of the model or a mix of two, and company of pieces; they cover pauses too.  Company
-        is of one worker, so a fleet has none.  With ``sharing`` a request holds its share of
-        a prefix, and only work that is surely done counts (`kvopt.bounds.prefix_shares`).
+        line of the model or a mix of two, and interference of pieces; they cover pauses too.
+        Interference is of one worker, so a fleet has none.  With ``sharing`` a request holds
+        its share of a prefix, and only work that is surely done counts (`kvopt.bounds.prefix_shares`).
     budget
         Time for the search for weights; without a limit it ends after some steps.
 
@@ -124,7 +125,7 @@ def seconds_bound(
 
 @dataclass
 class _Proofs:
-    """Proofs with their values in floats: of lines, then with weights, then with company.
+    """Proofs with their values in floats: of lines, then with weights, then with interference.
 
     Parameters
     ----------
@@ -171,7 +172,8 @@ class _Proofs:
     ) -> tuple[float, SharesProof]:
         """Return the best proof by some lines with its value in floats.
 
-        Company begins with the best of these weights, none, and those of an ``earlier`` ascent.
+        Interference begins with the best of these weights, none, and those of an ``earlier``
+        ascent.
         """
         start = latency.start
         steps = _STEPS._replace(length=_SHORT) if proof.parts else _STEPS
@@ -184,7 +186,7 @@ class _Proofs:
         is_busy = not len(weights) or earlier.mean() > _BUSY
         if self.instance.workers > 1 or is_busy or self.budget.over():
             return best
-        latency.accompany()
+        latency.let_interfere()
         points = [
             (share, _COMPANY * (1.0 - share))
             for share in (weights, np.zeros_like(weights), earlier)
@@ -194,8 +196,8 @@ class _Proofs:
         top = ascend(latency, start, steps, self.budget)
         if top.value <= best[0]:
             return best
-        whole, company = latency.rounded(top.point)
-        return top.value, replace(proof, weights=whole, company=company)
+        whole, interference = latency.rounded(top.point)
+        return top.value, replace(proof, weights=whole, company=interference)
 
 
 def _roofs(model: BatchTime) -> Iterator[SharesProof]:
@@ -240,7 +242,7 @@ def _without_gaps(arrivals: Sequence[int], longest: float) -> Floats:
 
 
 class _Latency:
-    """The bound as a concave function of weights and company, parts of the weights of requests.
+    """The bound as a concave function of weights and interference, parts of those of requests.
 
     ``value`` is that of the largest weights, the first point.
     """
@@ -266,62 +268,64 @@ class _Latency:
         self.start: Point = np.ones(len(instance)), np.zeros(len(instance))
         self.value = self.evaluate(self.start)[0]
 
-    def accompany(self) -> None:
-        """Let company count from now on."""
+    def let_interfere(self) -> None:
+        """Let interference count from now on."""
         self._windows = InterferenceWindows.of(self._arrivals, self._alone, self._cut)
 
     def rounded(self, point: Point) -> tuple[tuple[int, ...], ...]:
-        """Return weights and company in whole numbers, as in a proof."""
-        weights, company = point
+        """Return weights and interference in whole numbers, as in a proof."""
+        weights, interference = point
         limit = FULL * self._counts
         whole = np.rint(weights * limit)
-        beside = np.minimum(np.rint(company * limit), limit - whole)
+        beside = np.minimum(np.rint(interference * limit), limit - whole)
         return tuple(tuple(share.astype(int).tolist()) for share in (whole, beside))
 
     def evaluate(self, point: Point) -> tuple[float, tuple[float, Floats, Floats]]:
-        """Return the bound at a point; and again with slopes by weights and by company."""
-        weights, company = (np.array(share, dtype=float) / FULL for share in self.rounded(point))
+        """Return the bound at a point; and again with slopes by weights and by interference."""
+        weights, interference = (
+            np.array(share, dtype=float) / FULL for share in self.rounded(point)
+        )
         slopes = (weights / self._takes)[self._cut.owners]
         squares = self._cut.summed(served(self._begins, self._works, slopes))
         fluid = squares / (2.0 * self._takes) + self._ends - self._arrivals
         value = float((self._counts * self._alone + weights * (fluid - self._alone)).sum())
         if self._windows is None:
-            return value, (value, fluid - self._alone, 0.0 * company)
-        rest = self._counts - weights - company
-        added, delays, met = _accompanied(self._windows, company, rest)
+            return value, (value, fluid - self._alone, 0.0 * interference)
+        rest = self._counts - weights - interference
+        added, delays, met = _with_interference(self._windows, interference, rest)
         value += added
         return value, (value, fluid - (self._alone + delays), met - delays)
 
     def slope(self, point: Point, data: tuple[float, Floats, Floats]) -> Point | None:
-        """Return the slope, None if other weights gain too little and company does not count."""
-        value, by_weight, by_company = data
+        """Return the slope, None if weights gain too little and interference does not count."""
+        value, by_weight, by_interference = data
         part = np.where(by_weight > 0, 1.0 - point[0], -point[0])
         gain = float((part * self._counts * by_weight).sum())
         if self._windows is None and gain <= _ENOUGH * value:
             return None
-        return by_weight, by_company
+        return by_weight, by_interference
 
     def moved(self, point: Point, directions: Point, step: float) -> Point:
         """Move a share to the later side of each request, from the other side."""
-        weights, company = (
+        weights, interference = (
             np.clip(share + step * direction, 0.0, 1.0)
             for share, direction in zip(point, directions, strict=True)
         )
-        excess = np.maximum(weights + company - 1.0, 0.0) / 2.0
+        excess = np.maximum(weights + interference - 1.0, 0.0) / 2.0
         weights = np.clip(weights - excess, 0.0, 1.0)
-        return weights, np.clip(company - excess, 0.0, 1.0 - weights)
+        return weights, np.clip(interference - excess, 0.0, 1.0 - weights)
 
 
-def _accompanied(
-    windows: InterferenceWindows, company: Floats, free: Floats
+def _with_interference(
+    windows: InterferenceWindows, interference: Floats, per_delay: Floats
 ) -> tuple[float, Floats, Floats]:
-    """Return the gain by company, the delay of each request, and others' works in each window."""
+    """Return the gain by interference, each request's delay, and others' works in its window."""
     cut, works = windows.cut, windows.works
     part = cut.works / np.maximum(works, np.finfo(float).tiny)[cut.owners]
-    costs, waits = windows.cheapest(company, free)
+    costs, waits = windows.cheapest(interference, per_delay)
     begins, delays = windows.first + waits, np.maximum(waits - cut.early, 0.0)
     ranked = np.argsort(begins, kind="stable")
     sums = np.concatenate([[0.0], np.cumsum(cut.works[ranked])])
     first, last = (np.searchsorted(begins[ranked], x) for x in (windows.begins, windows.ends))
     met = sums[last] - sums[first] - works
-    return float(costs @ part - company @ works), cut.summed(delays * part), met
+    return float(costs @ part - interference @ works), cut.summed(delays * part), met

@@ -1,6 +1,6 @@
 """Evaluate the machine time of requests, and the bound of shares, in integers.
 
-All of it covers pauses; with a single line, or lines in a mix, and company of pieces it also
+All of it covers pauses; with a single line, or lines in a mix, and interference of pieces it also
 covers prompts in pieces.
 
 Let f(b) be the time of a round that processes b tokens, without what each token held and each
@@ -20,14 +20,14 @@ latency is counted in three shares, by its time alone E_i and by the works of ot
 
 - *weight*: it completes some least time after the mean of the times at which it is served.  The
   least sum of weighted means is that of a fluid that serves the largest weight_i / takes_i first;
-- *company*: it is at least E_i and the works of all other prompts whose round begins in the
-  *window* from its arrival to its arrival + E_i;
+- *interference* (`company` in proofs): it is at least E_i and the works of all other prompts whose
+  round begins in the *window* from its arrival to its arrival + E_i;
 - *the rest*: it completes at the begin of its first round + E_i or later.
 
-So each prompt that begins at t pays for its work the sum of company over all windows that t is
-in, and for its delay until then with the rest; the cheapest t counts.  A request may be cut into
-*parts*: its first round, and consecutive ones after it.  Then company counts the work of tokens
-too.  Pieces of prompts make rounds longer by f(1) - f(0) for each token at least.
+So each prompt that begins at t pays for its work the sum of interference over all windows around
+t, and for its delay until then with the rest; the cheapest t counts.  A request may be cut into
+*parts*: its first round, and consecutive ones after it.  Then interference counts the work of
+tokens too.  Pieces of prompts make rounds longer by f(1) - f(0) for each token at least.
 ``docs/theory/seconds.md`` has the proofs.
 """
 
@@ -69,7 +69,7 @@ def shares_bound(
 ) -> int:
     """Return the lower bound in nanoseconds that a proof gives, exactly and rounded up.
 
-    With ``chunks`` its company is that of pieces; ``done`` is as of `request_times`.
+    With ``chunks`` its interference is that of pieces; ``done`` is as of `request_times`.
     """
     memory = instance.total_memory  # one server of this size is as fast as all workers
     model, lines, scale = mixed_lines(model, proof)
@@ -90,8 +90,10 @@ def shares_bound(
     total = int((values + slopes * (memory * part.delays + squares)).sum())
     if proof.company:
         assert instance.workers == 1, "company is of one worker"
-        company = integers(proof.company)
-        added = _company_value(when, part.alone, cut, company, FULL * counts - weights - company)
+        interference = integers(proof.company)
+        added = _interference_value(
+            when, part.alone, cut, interference, FULL * counts - weights - interference
+        )
         total += 2 * memory * (unit // FULL) * added
     return -(-total // (2 * memory * unit * scale))
 
@@ -136,20 +138,27 @@ def served(begins: Numbers, takes: Numbers, slopes: Numbers) -> Numbers:
     return squares
 
 
-def _company_value(
-    arrivals: Numbers, alone: Numbers, cut: Parts, company: Numbers, rest: Numbers
+def _interference_value(
+    arrivals: Numbers, alone: Numbers, cut: Parts, interference: Numbers, rest: Numbers
 ) -> int:
-    """Return the gain by company over the times alone, for shares in 64 parts, times 64."""
+    """Return the gain by interference over the times alone, for shares in 64 parts, times 64.
+
+    This is Claim 5.5 of ``docs/theory/seconds.md``.  The parts of a request share its delay by
+    their works, so their costs are averaged with these.  Its own window does not count: it is
+    subtracted.
+    """
     arrivals, longest_alone = arrivals - arrivals.min(), int(alone.max())
-    # No work, begin or delay exceeds this.
-    share = max(FULL, int((company + rest).max()))
-    largest = max(share * (int(arrivals.max()) + longest_alone), longest_alone * int(company.sum()))
+    # The largest numbers compared: a share times a delay, and a work times all interference.
+    share = max(FULL, int((interference + rest).max()))
+    largest = max(
+        share * (int(arrivals.max()) + longest_alone), longest_alone * int(interference.sum())
+    )
     kind = np.int64 if fits(largest) else object
     windows = InterferenceWindows.of(arrivals.astype(kind), alone.astype(kind), cut)
-    costs, _ = windows.cheapest(company.astype(kind), rest.astype(kind))
+    costs, _ = windows.cheapest(interference.astype(kind), rest.astype(kind))
     works, paid = windows.works.astype(object), cut.summed(cut.works * costs)
     there = works > 0
-    return int((paid[there] // works[there]).sum() - (company * works).sum())
+    return int((paid[there] // works[there]).sum() - (interference * works).sum())
 
 
 @dataclass(frozen=True, eq=False)
@@ -188,18 +197,19 @@ class InterferenceWindows:
         works = cut.summed(cut.works)
         return cls(arrivals, ends, works, cut, first, order, times[order], after)
 
-    def cheapest(self, company: Numbers, free: Numbers) -> tuple[Numbers, Numbers]:
+    def cheapest(self, interference: Numbers, per_delay: Numbers) -> tuple[Numbers, Numbers]:
         """Return the least payment of each part, and its delay at this payment.
 
-        It pays the company of the windows in which it begins, and ``free`` for each unit of delay.
+        It pays the interference of the windows in which it begins, and ``per_delay`` for each unit
+        of delay.
         """
-        changes, owners = np.append(-company, company)[self.order], self.cut.owners
+        changes, owners = np.append(-interference, interference)[self.order], self.cut.owners
         prices = np.append(0 * changes[:1], np.maximum(np.cumsum(changes), 0))
         costs, waits = np.zeros((2, len(owners)), dtype=self.times.dtype)
         quick = _find_cheapest
         if self.times.dtype != object:
             quick = machine_code(_find_cheapest, or_python=True)
-        parts = (self.first, self.works[owners], self.cut.early, free[owners])
+        parts = (self.first, self.works[owners], self.cut.early, per_delay[owners])
         quick((self.times, prices, self.after), parts, costs, waits)
         return costs, waits
 
@@ -210,14 +220,19 @@ def _find_cheapest(
     costs: Numbers,
     waits: Numbers,
 ) -> None:
-    """Find the cheapest begin of each part; in Python where integers pass 64 bits."""
+    """Find the cheapest begin of each part; in Python where integers pass 64 bits.
+
+    Entry k of the prices holds after the first k times.  Between these the price is constant and
+    the delay never falls: the earliest begin and the times are enough.  At equal times ends come
+    before begins, so that a price can only be too low.  Being late by ``early`` costs nothing.
+    """
     times, prices, after = windows
-    first, works, early, free = parts
-    for i in range(len(free)):
+    first, works, early, per_delay = parts
+    for i in range(len(first)):
         best, wait = works[i] * prices[after[i]], 0 * first[i]
         for k in range(after[i], len(times)):
             late = times[k] - first[i]
-            delay = free[i] * max(late - early[i], 0)
+            delay = per_delay[i] * max(late - early[i], 0)
             if delay >= best:
                 break
             if delay + works[i] * prices[k + 1] < best:

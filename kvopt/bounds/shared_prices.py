@@ -2,7 +2,7 @@
 
 Let p_t be the price of a token, and l_ivx >= 0 the share of node v that its user i pays for in
 interval x of time.  Shares of users that can be active together then sum to 1 at most: these are
-the K largest of users that have arrived by the end of the interval, with K of `most_together`.  So
+the K largest of users that have arrived by the end of the interval, with K of `users_together`.  So
 at each time active requests pay for no more tokens than memory has, and
 
     L = sum_i min_{k >= a_i} [k + o_i - a_i + sum_j p_{k+j} (u_i + j + sum_v l_ivx w_v)]
@@ -33,7 +33,7 @@ from kvopt.bounds.lagrangian import (
     priced_rounds,
     rising_prices,
 )
-from kvopt.bounds.prefix_shares import most_together, shared_out
+from kvopt.bounds.prefix_shares import shared_out, users_together
 from kvopt.bounds.prices import Steps, finest_denominator, fits_int64, rounded_prices
 from kvopt.bounds.scan import Scanner
 from kvopt.errors import TooLarge
@@ -148,13 +148,13 @@ class PrefixScanner(Scanner):
         owners, nodes = zip(*rows, strict=True)
         self._owners, self._nodes = np.array(owners), np.array(nodes)
         self._private, self._weights = np.array(forest.private), np.array(forest.weights)
-        self._most = most_together(instance)
+        self._most = users_together(instance)
         self._borders, last = borders, int(borders[-1])
         self._interval = np.maximum(np.searchsorted(borders, np.arange(last + 1)) - 1, 0)
         self._rows = np.searchsorted(self._owners, np.arange(len(instance) + 1))
         self.factor, self.value = 0.0, -np.inf
         self.shares = self._within_limits(np.ones((len(owners), len(borders) - 1)))
-        self._towards = np.zeros_like(self.shares)
+        self._mean_paid_parts = np.zeros_like(self.shares)
         self.best = np.zeros(last), self.shares
 
     def _within_limits(self, shares: Floats) -> Floats:
@@ -202,8 +202,12 @@ class PrefixScanner(Scanner):
         return costs, starts, paid
 
     def lagrangian(self, prices: Floats, memory: int) -> tuple[float, Integers, Floats]:
-        """Return the value of prices, the cheapest starts, and tokens above the memory."""
-        grown = np.maximum(self.shares, _LEAST) * np.exp(self.factor * self._towards)
+        """Take a step of the shares; return the value, cheapest starts, and tokens over the memory.
+
+        Each share grows by the mean part of what its interval costs that falls into the run of
+        its user.  Starts are sampled, so the value may be too high: it only steers.
+        """
+        grown = np.maximum(self.shares, _LEAST) * np.exp(self.factor * self._mean_paid_parts)
         self.shares = self._within_limits(grown)
         levels = self._levels(self.shares, 1.0)
         costs, starts, paid = self._cheapest(prices, levels, 1.0, 1.0, _STEP)
@@ -211,7 +215,7 @@ class PrefixScanner(Scanner):
         outputs = self.kinds.outputs
         _used(starts, outputs, levels, self._interval, paid, self._rows, load, gained)
         whole = np.maximum(np.diff(paid[self._borders]), 1e-9)
-        self._towards = _KEPT * self._towards + (1 - _KEPT) * gained / whole
+        self._mean_paid_parts = _KEPT * self._mean_paid_parts + (1 - _KEPT) * gained / whole
         value = float(costs.sum() - memory * paid[-1])
         if value > self.value:
             self.value, self.best = value, (prices, self.shares)

@@ -244,7 +244,7 @@ class SharesProof(Struct, frozen=True, tag_field="kind", tag="shares", omit_defa
         For each request a number in 0 .. 64 times its weight, in parts of 64; empty if all are the
         largest ones.
     company
-        Shares of company; empty if all are 0.
+        Shares of interference; empty if all are 0.
     mix
         Numbers of at least 1 by which the lines are mixed into one; empty if their maximum counts.
     parts

@@ -90,8 +90,8 @@ def check_in_time(
 def _due(certificate: dict[str, Any], problem: Problem) -> list[Due]:
     """Return the limits of each request on the clock; those of its own count rounds."""
     instance, limits = certificate["instance"], certificate["slo"]["limits"]
-    rows, round_ns = instance["requests"], instance.get("round_ms")
-    round_ns = None if round_ns is None else Fraction(round_ns) * 1_000_000
+    rows, round_ms = instance["requests"], instance.get("round_ms")
+    round_ns = None if round_ms is None else Fraction(round_ms) * 1_000_000
     refuse(not limits, "slo: needs a limit")
 
     def on_clock(limit: int | str) -> Fraction:
@@ -107,12 +107,15 @@ def _due(certificate: dict[str, Any], problem: Problem) -> list[Due]:
 
     due = []
     for row, request in paired(rows, problem.requests):
+        # A deadline is the old name of the limit of the whole time.
         fields = {**row, "e2e": row.get("e2e", row.get("deadline"))}
-        taken = {name: fields.get(name) if is_ == "own" else is_ for name, is_ in limits.items()}
+        taken = {
+            name: fields.get(name) if limit == "own" else limit for name, limit in limits.items()
+        }
         parts = {name: on_clock(limit) for name, limit in taken.items() if limit is not None}
         refuse(not parts, "slo: a request has no limit of its own")
-        more = request.output - 1
-        rest = math.floor(parts["tpot"] * more) if "tpot" in parts else math.inf
+        others = request.output - 1
+        rest = math.floor(parts["tpot"] * others) if "tpot" in parts else math.inf
         first, total = (
             math.floor(parts[name]) if name in parts else math.inf for name in ("ttft", "e2e")
         )

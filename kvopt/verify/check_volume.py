@@ -15,7 +15,8 @@ def by_volume(problem: Problem, proof: dict[str, Any], _: Work) -> Prepared:
 
     A request needs v = s o + o (o + 1) / 2 token-rounds.  The j-th completion of a schedule is
     not before the j-th of the fluid, nor before the j-th smallest a + o.  At most as many
-    states of a staircase as it has thresholds can occur together: another resource.  A limit of
+    states of a staircase as it has thresholds can occur together (Claim 3.14 of
+    ``docs/theory/configurations.md``): another resource.  A limit of
     active requests is one of slots, of which a request needs its output.  Each worker of a fleet
     has as much of all.
     """
@@ -34,10 +35,11 @@ def by_volume(problem: Problem, proof: dict[str, Any], _: Work) -> Prepared:
             refuse(not is_formed, "lower: thresholds of a staircase ascend, from 1 on")
             passed = [_passed(memory, thresholds, request) for request in requests]
             resources.append((passed, len(thresholds)))
-        ranks = sorted(request.arrival + request.output for request in requests)
+        # No schedule has its j-th completion before entry j.
+        earliest = sorted(request.arrival + request.output for request in requests)
         for needed, rate in resources:
-            ranks = list(map(max, ranks, _fluid(requests, needed, problem.used * rate)))
-        return sum(ranks) - sum(request.arrival for request in requests)
+            earliest = list(map(max, earliest, _fluid(requests, needed, problem.used * rate)))
+        return sum(earliest) - sum(request.arrival for request in requests)
 
     return steps, lambda: (value(), "volume")
 
@@ -45,8 +47,9 @@ def by_volume(problem: Problem, proof: dict[str, Any], _: Work) -> Prepared:
 def _passed(memory: int, thresholds: list[int], request: Request) -> int:
     """Count the states of a staircase that a request passes.
 
-    They are the (h, r) with i >= 1 thresholds up to h, and h + (i + 1) r + their sum > M.  After g
-    rounds h = s + g and r = o - g: then i g < s + (i + 1) o + their sum - M.
+    They are the (h, r), tokens held and rounds to go, with i >= 1 thresholds up to h, and
+    h + (i + 1) r + their sum > M.  After g rounds h = s + g and r = o - g:
+    then i g < s + (i + 1) o + their sum - M.
     """
     count = total = 0
     prompt, output = request.prompt, request.output

@@ -26,7 +26,7 @@ from kvopt import (
     verify,
 )
 from kvopt.bounds import prefix_shares
-from kvopt.bounds.prefix_shares import most_together, shared_out
+from kvopt.bounds.prefix_shares import shared_out, users_together
 from kvopt.certificates.certificate_files import certificate_text
 from kvopt.incumbent.certificate import Certificate
 from kvopt.verify.certified_problem import hash_of, problem_of, relaxed
@@ -79,11 +79,11 @@ def test_all_of_a_common_prefix_leaves_memory_and_prompts() -> None:
 def test_no_more_users_of_a_node_count_than_fit_together() -> None:
     path = [Request(0, 4 + own, 2, prefix=("a",)) for own in (0, 1, 2, 3)]
     alone = Request(0, 0, 1)
-    assert most_together(Instance(11, [*path, alone], block_tokens=4)) == [3]  # 4 + 1 + 2 + 3 fit
-    assert most_together(Instance(10, [*path, alone], block_tokens=4)) == [3]
-    assert most_together(Instance(9, [*path, alone], block_tokens=4)) == [2]
-    assert most_together(Instance(99, [*path, alone], block_tokens=4)) == [4]
-    assert most_together(Instance(99, [*path, alone], block_tokens=4, max_active=2)) == [2]
+    assert users_together(Instance(11, [*path, alone], block_tokens=4)) == [3]  # 4 + 1 + 2 + 3 fit
+    assert users_together(Instance(10, [*path, alone], block_tokens=4)) == [3]
+    assert users_together(Instance(9, [*path, alone], block_tokens=4)) == [2]
+    assert users_together(Instance(99, [*path, alone], block_tokens=4)) == [4]
+    assert users_together(Instance(99, [*path, alone], block_tokens=4, max_active=2)) == [2]
     prompts = [
         request.prompt for request in shared_out(Instance(9, [*path, alone], block_tokens=4))
     ]
@@ -140,9 +140,9 @@ def test_false_claims_about_shares_are_refused(
     for scope in ("runs", "pauses"):
         assert verdict({**value, "scope": scope}, path).startswith("INVALID: instance: prefixes")
     for method in ("volume", "lagrangian"):
-        monkeypatch.setattr(prefix_shares, "most_together", lambda _, **__: [3, 2])
+        monkeypatch.setattr(prefix_shares, "users_together", lambda _, **__: [3, 2])
         right = bound(FOREST, method).checked
-        monkeypatch.setattr(prefix_shares, "most_together", lambda _, **__: [1, 1])
+        monkeypatch.setattr(prefix_shares, "users_together", lambda _, **__: [1, 1])
         wrong = bound(FOREST, method).checked
         assert right is not None
         assert wrong is not None

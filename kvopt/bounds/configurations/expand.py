@@ -244,7 +244,8 @@ def costs_to_go(labels: Integers, now: int, table: CostToGoTable) -> Integers:
 def _holds_next(states: States, visit: _Visit, many: int) -> bool:
     """Whether one more active request, the last, fits; if so, count its tokens.
 
-    Only tokens at completions change at which the new one is still active.
+    A request that completes at e holds its peak - (e - t) tokens at t <= e.  Memory peaks at
+    completions (Lemma 3.2), and only those up to the end of the new one change.
     """
     label, active, held = visit.label, visit.active, visit.held
     end, peak = label[active[many]], states.peaks[active[many]]

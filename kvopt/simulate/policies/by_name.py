@@ -20,7 +20,8 @@ Own = TypeVar("Own")
 
 
 _BUILT_IN = {
-    "orders": "fcfs mc-sf mc-sf-total svf svf-1bit paced a-random svf-private k-lpm lpm patient",
+    "order_policies": "fcfs mc-sf mc-sf-total svf svf-1bit paced a-random svf-private k-lpm lpm "
+    "patient",
     "service_levels": "slo",
     "h_sf": "h-sf",
     "alpha_protect": "alpha-protect alpha-beta",
