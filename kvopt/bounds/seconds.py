@@ -98,7 +98,8 @@ def seconds_bound(
         Schedules to cover.  All proofs cover pauses; those that cover prompts in pieces use one
         line of the model or a mix of two, and interference of pieces; they cover pauses too.
         Interference is of one worker, so a fleet has none.  With ``sharing`` a request holds
-        its share of a prefix, and only work that is surely done counts (`kvopt.bounds.prefix_shares`).
+        its share of a prefix, and only work that is surely done counts
+        (`kvopt.bounds.prefix_shares`).
     budget
         Time for the search for weights; without a limit it ends after some steps.
 
