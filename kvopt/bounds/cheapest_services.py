@@ -103,29 +103,32 @@ class RoundColumns(NamedTuple):
         of a prompt delays others by f(1) - f(0) only.  ``done`` are the prompt tokens that are
         surely processed, if requests hold others as well; nodes are so in pieces.  The profile is
         that of the whole prompt.
+
+        With f(b) the longest line at b tokens, a request alone takes f(1 + fresh) + prompt_ns fresh
+        + (o - 1) f(1) + kv_ns times the tokens that it holds, summed over its rounds.
         """
         prompts = integers([request.prompt for request in instance])
         outputs = integers([request.output for request in instance])
         fresh = prompts if done is None else integers(done.private)
-        grown = outputs * (outputs - 1) // 2
+        growth = outputs * (outputs - 1) // 2
         token, prefill = longest(model.lines, 1), longest(model.lines, fresh + 1)
         more = model.prompt_ns * fresh
         chosen = [[model.lines[line] for line in row] for row in rows]
         works = [longest(lines, fresh + 1) - longest(lines, 1) for lines in chosen]
-        beside = fresh * (token - longest(model.lines, 0)) if chunks else prefill - token
-        held = outputs * (prompts + 1) + grown
+        in_interference = fresh * (token - longest(model.lines, 0)) if chunks else prefill - token
+        held_in_all = outputs * (prompts + 1) + growth
         nodes = np.zeros((len(rows) + 1, len(instance)), dtype=object)
         if done is not None and done.nodes:
             slopes = [line.token_ns + model.prompt_ns for (line,) in chosen]
             nodes[:-1] = np.outer(slopes, integers(list(map(sum, done.nodes))))
         return cls(
             arrivals=integers(arrivals) - min(arrivals, default=0),
-            alone=prefill + more + (outputs - 1) * token + model.kv_ns * held,
+            alone=prefill + more + (outputs - 1) * token + model.kv_ns * held_in_all,
             rounds=outputs,
             shortest=token + model.kv_ns * (prompts + 1),
             held=prompts + 1,
-            growth=grown,
-            prompts=np.array([work + more for work in (*works, beside)], dtype=object),
+            growth=growth,
+            prompts=np.array([work + more for work in (*works, in_interference)], dtype=object),
             nodes=nodes,
             counts=integers([request.weight for request in instance]),
             profile=(prompts + 1)[:, None],

@@ -195,6 +195,7 @@ def lagrangian_bounds(
             return
     from kvopt.bounds.scan import Scanner  # it loads numba
 
+    # Of a backlog, where all arrive at once, prices fall.
     falling = pauses and costs > _FREE_COSTS and not instance.last_arrival
     scanner = Scanner(kinds, limits.threads, whole, pauses=pauses)
     with suppress(Stopped):

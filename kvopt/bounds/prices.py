@@ -307,13 +307,16 @@ def start_costs(sums: Sums, kind: Kind) -> Numbers:
     A request that starts at k and begins blocks as `begun_blocks` says costs
 
         D (k + o - a) + (s + final) P_{k+o} - (s + first) P_k - (W_{k+final} - W_{k+first}).
+
+    This sums by parts: all that it holds at the end pays from k to k + o, and a block that begins
+    after g tokens gets back B (P_{k+g} - P_k), for g = first, first + B, ... below final.
     """
     last, (arrival, prompt, output) = sums.last, kind
     active = min(output, last)  # nothing is paid after that
     first, final = begun_blocks(prompt, active, sums.block)
 
-    def after(sums: Numbers, rounds: int) -> Numbers:
-        return sums[arrival + rounds : last + rounds + 1]
+    def after(line: Numbers, rounds: int) -> Numbers:
+        return line[arrival + rounds : last + rounds + 1]
 
     costs: Numbers = after(sums.begun, first) - (prompt + first) * after(sums.paid, 0)
     costs += (prompt + final) * after(sums.paid, active) - after(sums.held, final)

@@ -191,11 +191,15 @@ class RoundPrices:
                 priced_at = machine_prices(columns.arrivals.tolist(), takes, 4 * _MOST_CELLS)
                 fluids.append((row, *priced_at))
         ends = [times[-1] for _, times, _ in fluids]
+        # There is room for each fluid, and for each request to wait as long as it lasts alone.
         last = max([(columns.arrivals + 2 * columns.alone).max(), *ends])
+        # A price of a fluid is about how many requests a nanosecond of the machine delays, so that
+        # its integral is about the time that all of them wait, which a check visits.
         waits = [prices.mean() * times[-1] for _, times, prices in fluids]
         visits = max([columns.alone.sum(), *waits])
         cell = max(columns.alone.mean() / _PER_REQUEST, last / _MOST_CELLS, visits / _MOST_VISITS)
         cell *= _COARSER if self.users else 1
+        # The finest unit for costs in 64 bits; where waits are longer, loops run in Python.
         longest = math.log2(columns.counts.max() * (columns.alone.max() + cell))
         bits = int(np.clip(_LARGEST_BITS - _SPARE_BITS - longest, *_UNIT_BITS))
         length = float(max(1, round(cell)))

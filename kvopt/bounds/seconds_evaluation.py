@@ -312,7 +312,9 @@ def request_times(
     In a round its work and what it pays as an active request come first, and its part of f(0) by
     memory last.  The last round has r = 0 rounds after it.  A round other than the first holds h =
     top - r tokens and has work w = wide - kv r; the time from its end to the completion is at least
-    T with 2 T = p r - kv r^2.  So a round adds
+    T with 2 T = p r - kv r^2.  Its machine time counts times that from then to the completion: work
+    is served w / 2 before its end on average, and f(0), here ``base``, comes after it, base / 2
+    before the end of the round.  So, times 2 M, with M tokens of memory, a round adds
 
         M w (2 T + 2 base + w)  +  base h (2 T + base)
 
@@ -331,7 +333,7 @@ def request_times(
     n1 = rest * (rest - 1) // 2
     n2 = n1 * (2 * rest - 1) // 3
     n3 = n1 * n1
-    a, b = 2 * base + wide, p - kv
+    a, b = 2 * base + wide, p - kv  # 2 T + 2 base + w = a + b r - kv r^2
     later = memory * (
         wide * a * rest + (wide * b - kv * a) * n1 - kv * (wide + b) * n2 + kv * kv * n3
     )

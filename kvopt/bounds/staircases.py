@@ -36,7 +36,7 @@ _MOST_KEPT = 8
 
 
 def best_staircases(instance: Instance, budget: Budget) -> CheckedBound | None:
-    """Return the bound of some staircases with equal thresholds, None for too many requests."""
+    """Return the bound of staircases of equal thresholds, None for no or too many requests."""
     many = len(instance)
     if not 0 < many <= _MAX_REQUESTS:
         return None

@@ -112,7 +112,7 @@ def warmup_command(_json: Json) -> None:
     parts, signals, began = list[Warmed](), list[int](), monotonic()
     say("compiling, up to a minute or two in all ...")
 
-    def compiled(count: int, seconds: float) -> str:
+    def in_words(count: int, seconds: float) -> str:
         return f"{counted(count, 'function')} compiled in {seconds:.1f} s"
 
     def end(number: int, _: object) -> None:
@@ -123,7 +123,7 @@ def warmup_command(_json: Json) -> None:
     try:
         for part in warm_up():
             parts.append(part)
-            say(f"{part.name}: {compiled(part.compiled, part.seconds)}")
+            say(f"{part.name}: {in_words(part.compiled, part.seconds)}")
     except KeyboardInterrupt:
         say("kvopt: interrupted; compiled parts are kept")
         finish(signals[0] if signals else signal.SIGINT)
@@ -132,7 +132,7 @@ def warmup_command(_json: Json) -> None:
     count, seconds = sum(part.compiled for part in parts), monotonic() - began
     nothing = "nothing to compile, all of it was kept from before"
     facts = {"parts": [part._asdict() for part in parts], "compiled": count, "seconds": seconds}
-    show(facts, [f"done: {compiled(count, seconds) if count else nothing}"])
+    show(facts, [f"done: {in_words(count, seconds) if count else nothing}"])
     if not all(part.is_kept for part in parts):
         warn("not kept on disk: set NUMBA_CACHE_DIR to a folder that can be written, now and later")
 

@@ -27,7 +27,7 @@ from kvopt.simulate.policies.interface import Policy
 from kvopt.simulate.run_policy import GivenSchedule, given_schedule, run
 from kvopt.timetable.schedule import Schedule
 
-_ENGINES_WITH_FIELDS = ("auto", "highs", "cpsat", "pyomo")
+_ENGINES_WITH_EXTRAS = ("auto", "highs", "cpsat", "pyomo")
 """Engines that support several workers, weights, limits and shared prefixes."""
 
 
@@ -154,7 +154,7 @@ def solve(
 def _refuse(problem: Problem, engine: str, has_prices: bool) -> None:
     """Refuse options that exclude each other."""
     if problem.instance.extras:
-        if engine not in _ENGINES_WITH_FIELDS:
+        if engine not in _ENGINES_WITH_EXTRAS:
             refuse_extras(problem.instance.without_common_prefix(), f"the engine {engine}")
         if has_prices:
             refuse_extras(problem.instance, "a search that begins from prices")
@@ -168,9 +168,10 @@ def _refuse(problem: Problem, engine: str, has_prices: bool) -> None:
     if problem.has_pauses:
         if has_prices:
             raise InvalidInput(f"cannot be given with the scope {problem.scope}", field="prices")
-    elif problem.is_fleet and engine not in _ENGINES_WITH_FIELDS:
+    elif problem.is_fleet and engine not in _ENGINES_WITH_EXTRAS:
+        # Names that no engine has, and solvers that are not installed, have errors of their own.
         engine_of(engine, problem.scope)
-        raise unknown_name(engine, _ENGINES_WITH_FIELDS, "engine for several workers")
+        raise unknown_name(engine, _ENGINES_WITH_EXTRAS, "engine for several workers")
 
 
 def _first_schedule(problem: Problem, start: Any) -> Schedule:

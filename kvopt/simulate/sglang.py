@@ -149,14 +149,16 @@ class SglangServer(Server):
         prefill = self.policy.prefill
         while self._waiting and len(self._running) + len(admitted) < self._limit:
             cached, in_use = self._in_cache(i := self._waiting[0])
-            tokens = self._blocks(self._held(i) + 1) * self._block - cached
-            needed = tokens + cached - in_use + self._expected(i) + self._block
+            to_process = self._blocks(self._held(i) + 1) * self._block - cached
+            # Cached pages of nobody count as free, so that using them takes memory too; the page
+            # at the end is a margin of SGLang.
+            needed = to_process + cached - in_use + self._expected(i) + self._block
             is_alone = not (self._running or admitted)
-            if (not is_alone and needed >= left) or (admitted and tokens >= prefill):
+            if (not is_alone and needed >= left) or (admitted and to_process >= prefill):
                 break
             admitted.append((self._waiting.pop(0), cached))
             left -= needed
-            prefill -= tokens
+            prefill -= to_process
         return admitted
 
     def _make_room(self) -> None:

@@ -292,6 +292,7 @@ def _swept(
         for mark, tokens in enumerate(row["tokens"], row["start"]):
             held += tokens
             chunks[mark].append((tokens, *_split(problem, row["request"], held)))
+    # Tokens: ``shared`` of nodes in use, ``beside`` of pieces of prompts, ``stays`` kept for later.
     now = active = offset = peak = shared = stays = 0
     using: dict[int, int] = defaultdict(int)  # active pieces by node
     taken: dict[int, int] = defaultdict(int)  # pieces by remainder

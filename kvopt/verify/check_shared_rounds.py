@@ -65,7 +65,12 @@ def by_shared_rounds(problem: Problem, proof: dict[str, Any], work: Work) -> Pre
 
 
 class _Bound:
-    """The prices of a proof, and what requests pay at them; all over ``unit``."""
+    """The prices of a proof, and what requests pay at them; all over ``unit``.
+
+    ``charged`` are all shares in 64 parts, ``left`` those of ``grown`` that charge works of tokens
+    in times alone, ``added`` what the backlog adds.  ``held`` are the tokens of a first round by
+    periods of cells.  Block shares replace ``fresh``, ``nodes``, ``held`` and ``period``.
+    """
 
     def __init__(self, problem: Problem, proof: dict[str, Any], work: Work) -> None:
         assert problem.clock is not None, "shared rounds are of a clock in seconds"
@@ -75,9 +80,9 @@ class _Bound:
         self.unit, self.cell = proof["unit"], proof["cell"]
         self.counts = list(problem.weights or (1,) * len(requests))
         self.fixed, self.slopes = proof["fixed"], proof["slopes"]
-        self.beside = proof["interference"]
+        self.interference = proof["interference"]
         self.grown = proof.get("grown") or [0] * len(self.counts)
-        self.charged = [share + more for share, more in zip(self.beside, self.grown)]
+        self.charged = [share + more for share, more in zip(self.interference, self.grown)]
         self.first = min((request.arrival for request in requests), default=0)
         self.arrivals = [request.arrival - self.first for request in requests]
         self.fresh = list(problem.fresh or [request.prompt for request in requests])
@@ -144,11 +149,11 @@ class _Bound:
         refuse(not all(map(clock.has, self.rows)), "lower: needs lines of the model")
         if self.problem.chunks and any(len(row) > 1 for row in self.rows):
             raise Invalid("lower: a row of several lines does not cover prompts in pieces")
-        if {*map(len, (self.fixed, self.slopes, self.beside, self.grown))} != {count}:
+        if {*map(len, (self.fixed, self.slopes, self.interference, self.grown))} != {count}:
             raise Invalid("lower: needs two prices and interference for each request")
         if len(self.prices) != len(self.rows) or len({*map(len, self.prices)}) > 1:
             raise Invalid("lower: needs a price for each row and cell")
-        numbers = [self.fixed, self.slopes, self.beside, self.grown, *self.prices]
+        numbers = [self.fixed, self.slopes, self.interference, self.grown, *self.prices]
         refuse(min(map(min, filter(None, numbers)), default=0) < 0, "lower: a price is negative")
         if any(share > 64 * times for share, times in paired(self.charged, self.counts)):
             raise Invalid("lower: interference of a request is in 0 .. 64 for each of its weight")
@@ -160,7 +165,7 @@ class _Bound:
         clock, problem, fixed = self.clock, self.problem, [self.clock.line(0, r) for r in self.rows]
         token = [clock.line(1, row) - none for row, none in paired(self.rows, fixed)]
         self.cells, self.a_round, self.a_token = list[list[int]](), list[int](), list[int]()
-        windows = self._windows([share * (self.unit // 64) for share in self.beside])
+        windows = self._windows([share * (self.unit // 64) for share in self.interference])
         columns = paired(self._payments(), windows, self._windows(self.left), *self.prices)
         for needed, window, rest, *rows in columns:
             missing = needed - sum(map(mul, rows[1:], fixed[1:]))
@@ -231,7 +236,8 @@ class _Bound:
             tokens = output * self.token
             tokens += self.clock.kv * (output * prompt + output * (output + 1) // 2)
             total += self._cheapest(i) + unit * self.charged[i] * self.alone[i]
-            total -= unit * self.beside[i] * (tokens + self.works[i][-1]) + self.left[i] * tokens
+            total -= unit * self.interference[i] * (tokens + self.works[i][-1])
+            total -= self.left[i] * tokens
         return int(-(-total // self.unit))
 
     def _cheapest(self, i: int) -> int:

@@ -116,6 +116,7 @@ def _due(certificate: dict[str, Any], problem: Problem) -> list[Due]:
         refuse(not parts, "slo: a request has no limit of its own")
         others = request.output - 1
         rest = math.floor(parts["tpot"] * others) if "tpot" in parts else math.inf
+        rest = rest if others else 0  # the only token is the first one
         first, total = (
             math.floor(parts[name]) if name in parts else math.inf for name in ("ttft", "e2e")
         )
@@ -178,7 +179,7 @@ class _Attainable(NamedTuple):
 
 
 def _attainable(problem: Problem, due: list[Due], chosen: list[int]) -> Iterator[_Attainable]:
-    """Yield the requests that attain alone, with their machine time by some lines, times M."""
+    """Yield the requests that attain alone, with their rounds, or M times their machine time."""
     clock, memory = problem.clock, problem.memory
     done = problem.fresh or [request.prompt for request in problem.requests]
     for i, (request, limits, fresh) in enumerate(paired(problem.requests, due, done)):

@@ -146,3 +146,15 @@ def test_a_failure_is_a_note_and_both_sides_are_kept(
     assert "service level: failed, OverflowError: too\\nlarge" in found.notes
     write_certificate(found, tmp_path / "c")
     assert read_certificate(tmp_path / "c").objective == found.objective
+
+
+def test_the_only_token_of_a_request_is_due_when_the_first_is(tmp_path: Path) -> None:
+    """Else the price of its rounds would have to be paid after that, and the ceiling were 2."""
+    clock = Seconds(BatchTime([Line(7, 4), Line(4, 4)], kv_ns=1))
+    rows = [Request(0, 0, 3, arrival_seconds=3e-9), Request(0, 1, 1, arrival_seconds=0)]
+    found = certify(Instance(8, rows), clock=clock, slo="ttft=18ns", scope="runs", time_limit=1)
+    content = json.loads(certificate_text(found))
+    prices = {"fixed": [0, 300_000], "row_prices": [[0] * 59, [0] * 59]}
+    rounds = {"kind": "shared-rounds", "rows": [[0, 1], [1]], "unit": 10**6, "cell": 1, **prices}
+    content["slo"] |= {"ceiling": 1, "proof": {**rounds, "slopes": [], "interference": []}}
+    assert judged(tmp_path / "claim.json", content).lines[-1] == "VALID"

@@ -76,7 +76,7 @@ def drawn(source: random.Random) -> SolveParams:
     changed = {}
     for param in fields(SolveParams):
         if source.random() < 0.4:
-            ends = (param.metadata["least"], param.metadata["most"])
+            ends = (param.metadata["minimum"], param.metadata["maximum"])
             changed[param.name] = type(getattr(SolveParams(), param.name))(source.choice(ends))
     return SolveParams(**changed)
 

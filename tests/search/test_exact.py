@@ -63,10 +63,11 @@ def brief(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def completed(brief: None, monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:  # noqa: ARG001 - a fixture
     """Return a function that lets all searches use cost-to-go bounds of so many sets."""
+    run = exact.run
 
     def use(sets: int) -> None:
-        monkeypatch.setattr(forward_search, "_FEW_REQUESTS", 0)
-        monkeypatch.setattr(forward_search, "_MOST_SETS", sets)
+        monkeypatch.setattr(exact, "run", partial(run, few_requests=0))
+        monkeypatch.setattr(forward_search, "_MAX_SETS", sets)
 
     return use
 

@@ -153,18 +153,18 @@ def _fill_slots(labels: Integers, count: int, slots: Integers) -> None:
 
 
 @compiled
-def slacks_of(states: States, labels: Integers, horizon: LookaheadTables) -> Integers:
-    """Return for each label the least slacks of the times of a horizon."""
+def fill_slacks(
+    states: States, labels: Integers, horizon: LookaheadTables, totals: Integers
+) -> None:
+    """Fill in for each label the least slack of the times of a horizon."""
     no_free, no_slacks = _nothing_active(states, horizon)
     free, slacks = np.empty_like(no_free), np.empty_like(no_slacks)
-    totals = np.zeros(len(labels), dtype=np.int64)
     for number in range(len(labels)):
         copy_into(free, no_free, len(free))
         copy_into(slacks, no_slacks, len(slacks))
         active = np.flatnonzero(labels[number] >= horizon.first)
         _add_members(states, labels[number], active, (0, len(active)), horizon, free, slacks)
         totals[number] = _least_slack(horizon, free, slacks, 2**62)
-    return totals
 
 
 @compiled
@@ -231,13 +231,11 @@ def _cost_to_go(
 
 
 @compiled
-def costs_to_go(labels: Integers, now: int, table: CostToGoTable) -> Integers:
-    """Return lower bounds on the rest for labels that have decided the starts of a round."""
-    costs = np.zeros(len(labels), dtype=np.int64)
+def fill_costs_to_go(labels: Integers, now: int, table: CostToGoTable, costs: Integers) -> None:
+    """Fill in lower bounds on the rest for labels that have decided the starts of a round."""
     for number in range(len(labels)):
         active = np.flatnonzero(labels[number] > now + 1)
         costs[number] = _cost_to_go(labels[number], active, len(active), now, table)
-    return costs
 
 
 @compiled

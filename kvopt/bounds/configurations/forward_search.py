@@ -18,7 +18,7 @@ import numpy as np
 from kvopt.bounds.configurations.cost_to_go import CostToGo
 from kvopt.bounds.configurations.dominance import undominated
 from kvopt.bounds.configurations.evaluation import FORBIDDEN, Evaluation
-from kvopt.bounds.configurations.expand import TooWide, costs_to_go, next_layer
+from kvopt.bounds.configurations.expand import TooWide, fill_costs_to_go, next_layer
 from kvopt.bounds.configurations.labels import (
     WAITING,
     Layer,
@@ -206,7 +206,9 @@ def _best_labels(layer: Layer, step: Round, width: int, lookahead: Lookahead | N
     rest = (layer.labels == WAITING) @ step.later
     if lookahead is not None:
         rest += lookahead.slacks(layer.labels, step.now)
-    costs = layer.spent + np.maximum(rest, costs_to_go(layer.labels, step.now, step.cost_to_go))
+    to_go = np.zeros(len(layer.labels), dtype=np.int64)
+    fill_costs_to_go(layer.labels, step.now, step.cost_to_go, to_go)
+    costs = layer.spent + np.maximum(rest, to_go)
     return layer.only(np.sort(np.argpartition(costs, width)[:width]))
 
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from kvopt.bounds.configurations.carried_sets import HOLD, LEFT, PRICE, fill_knapsack
 from kvopt.bounds.configurations.evaluation import Evaluation
-from kvopt.bounds.configurations.expand import slacks_of
+from kvopt.bounds.configurations.expand import fill_slacks
 from kvopt.bounds.configurations.labels import NO_LOOKAHEAD, OFFSETS, LookaheadTables
 from kvopt.bounds.configurations.states import States
 from kvopt.kernels.compiled import compiled
@@ -65,7 +65,9 @@ class Lookahead:
 
     def slacks(self, labels: Integers, now: int) -> Integers:
         """Return the least slack after time now + 1, for labels as layers keep them."""
-        return slacks_of(self._states, labels, self.after(now))
+        totals = np.zeros(len(labels), dtype=np.int64)
+        fill_slacks(self._states, labels, self.after(now), totals)
+        return totals
 
 
 @compiled

@@ -206,7 +206,12 @@ class Runs:
         return prompts, tuple(pair for pair in unused if pair[0] not in wanted)
 
     def _kept(self, active: Pairs, held: int, unused: Pairs) -> Pairs:
-        """Return the unused nodes after a round: first those that still fit."""
+        """Return the unused nodes after a round, the least recently used first.
+
+        Those go first until the rest fits, in whole blocks, private tokens one by one.  Then what
+        completed requests leave is added, the end of a path first: it is of no use without its
+        begin.  Until now it is in ``held``.
+        """
         if not (weights := self._forest.weights):
             return ()
         excess, kept = held + sum(tokens for _, tokens in unused) - self._memory, []

@@ -1,9 +1,10 @@
 r"""All schedules with pauses below a value, round by round: an exhaustive search for few requests.
 
-After a round only the tokens produced by each request matter, and the total waiting so far: a
-label is such a list of tokens with the least waiting that leads to it.  Every set of requests that
-fits, and to which none can be added, gives a label of the next round.  Smaller sets are omitted: a
-label with more tokens can follow the same schedule, and idle where it is ahead.
+After a round only the tokens produced by each request matter, and the total waiting so far, which
+counts all rounds from arrival to completion: a label is such a list of tokens with the least
+waiting that leads to it.  Every set of requests that fits, and to which none can be added, gives a
+label of the next round.  Smaller sets are omitted: a label with more tokens can follow the same
+schedule, and idle where it is ahead.
 
 A label is dropped if another one of the round has waited at most as long, has more tokens of one
 request, and at least as many of the others.
@@ -185,6 +186,7 @@ def _merged(labels: Integers, waits: Integers) -> tuple[Integers, Integers]:
 
 
 def _packed(instance: Instance, prices: PriceProof) -> tuple[Packed, list[Group]]:
+    """Return the arrays of the search, with requests in the order of groups, and the groups."""
     last = max(len(prices.numerators), instance.last_arrival)
     if sum(request.output.bit_length() for request in instance) > _BITS:
         raise TooLarge(f"{len(instance)} requests have too many tokens for labels with pauses")
@@ -239,11 +241,12 @@ def _extend(
     """Extend labels from one on until the arrays are full; return how many, and the next one.
 
     Sets of requests are enumerated as bits.  Members of a group are neighbours, so that their bits
-    are the position of its cost in ``parts``.
+    are the position of its cost in ``parts``.  ``costs`` are the tables at the end of this round.
     """
     (labels, waits), (children, waited) = layer, new
     requests, groups = len(problem.outputs), len(problem.firsts)
     needed, gained, stride = np.empty((3, requests), dtype=np.int64)
+    # Of each group: its place in ``costs``, and the first and the number of its active bits.
     place, first, width = np.empty((3, groups), dtype=np.int64)
     parts = np.empty((groups, 1 << MAX_TOGETHER), dtype=np.int64)
     held, added = np.zeros(1 << requests, dtype=np.int64), np.zeros(1 << requests, dtype=np.int64)
@@ -294,6 +297,7 @@ def _extend(
                 cost += parts[g, chosen >> first[g] & ((1 << width[g]) - 1)]
             if cost > (upper - 1) * problem.unit:
                 continue
+            # Each token that is left costs another round of waiting at least.
             lowest, fits = now + left, False
             for x in range(size):
                 if chosen >> x & 1:
