@@ -319,6 +319,14 @@ def find_holds(
 ) -> None:
     """Find when prompts of each class start at the lowest cost.
 
+    A prompt that arrives at a, with work Y and price q, and starts at u, costs, divided by Y,
+
+        q (u - a) + sum over later arrivals k up to u of (share_k - max(q, q_k) Y_k)
+        - sum over borders t >= a of backlog_t min(1, max(0, 1 - (t - u) / Y)):
+
+    differences of ``level``, less ``partly`` for borders after u.  Between events this is concave
+    in u, so it is lowest at an event or just before one.  A limit above Y only lowers it.
+
     ``shares``, ``waits`` and ``backlog`` are over `FINE` times the unit of a proof.
     """
     times, requests, limits, cell = queue.times, queue.requests, classes.limits, queue.cell

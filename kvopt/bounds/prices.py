@@ -123,7 +123,7 @@ def price_value(
 
 
 def exact_costs(
-    kinds: Kinds, tokens: Numbers, unit: int, steps: Steps | None, *, pauses: bool
+    kinds: Kinds, tokens: Numbers, unit: int, steps: PriceSteps | None, *, pauses: bool
 ) -> Numbers:
     """Return the least cost of every kind, without compiled code."""
     sums = Sums.of(tokens, unit, kinds)
@@ -172,7 +172,7 @@ def _largest_cost(kinds: Kinds, last: int, total: Any, largest: Any, unit: Any) 
     return unit * (last + kinds.longest + 1) + peak * paid
 
 
-class Steps(NamedTuple):
+class PriceSteps(NamedTuple):
     """Price of an active request at each time for holding at least a number of tokens.
 
     Parameters
@@ -206,14 +206,14 @@ def thresholds(memory: int, slots: int) -> list[int]:
     return [-(-number * (memory + 1) // (slots + 1)) for number in range(1, slots + 1)]
 
 
-def steps_of(memory: int, slots: Sequence[int], lines: Sequence[Numbers]) -> Steps:
+def steps_of(memory: int, slots: Sequence[int], lines: Sequence[Numbers]) -> PriceSteps:
     """Return the payments of requests for slots, for prices of each number at all times."""
     rows: dict[int, Numbers] = {}
     for count, line in zip(slots, lines, strict=True):
         for threshold in thresholds(memory, count):
             rows[threshold] = rows[threshold] + line if threshold in rows else line
     order = sorted(rows)
-    return Steps(np.array(order, dtype=np.int64), np.array([rows[tokens] for tokens in order]))
+    return PriceSteps(np.array(order, dtype=np.int64), np.array([rows[tokens] for tokens in order]))
 
 
 def line_of(slots: Slots, last: int, kind: Any = np.int64) -> Numbers:
@@ -287,7 +287,7 @@ class Sums(NamedTuple):
 def least_cost(sums: Sums, kind: Kind, stairs: Sequence[tuple[int, Numbers]] = ()) -> int:
     """Return the least cost of a request over all its starts, in units of prices.
 
-    Stairs are thresholds, with sums of `Steps`.
+    Stairs are thresholds, with sums of `PriceSteps`.
     """
     arrival, prompt, output = kind
     if arrival >= sums.last:  # no token has a price: it starts as it arrives

@@ -163,6 +163,7 @@ class RoundPrices:
         exact = RoundColumns.of(instance, model, rows, arrivals, chunks=chunks, done=done)
         self._columns, self._threads = in_kind(exact, float), threads
         self.users = BlockUsers(instance.forest) if has_blocks else None
+        # Where active requests are limited, the ascent tries these parts and keeps the best.
         self.choices = [
             Rates.of(instance, model, rows, part).in_floats()
             for part in (_BY_MEMORY if instance.max_active is not None else (FULL,))
@@ -173,8 +174,10 @@ class RoundPrices:
         self._grid, self._fluid = self._on_grid()
         self._queue: Queue | None = None
         span = max(1.0, self._columns.arrivals.max())
+        # The last row of prompts is interference, by which works of others delay a request.  In a
+        # fleet they may be on another machine.
         is_quiet = self._columns.prompts[-1].sum() <= _QUIET * span
-        # At a low load windows may grow, by the columns in integers.
+        # At a low load, without pieces, windows may grow; their queue needs columns in integers.
         self.quiet = exact if is_quiet and not chunks and self.machines == 1 else None
         self.interferes = self.machines == 1
 

@@ -27,7 +27,7 @@ import numpy as np
 
 from kvopt.bounds.kinds import Kinds, begun_blocks
 from kvopt.bounds.prices import (
-    Steps,
+    PriceSteps,
     Sums,
     denominator_for,
     exact_costs,
@@ -93,7 +93,7 @@ class _Stairs(NamedTuple):
     lows: Floats
 
     @classmethod
-    def of(cls, steps: Steps, kind: Any, length: int) -> _Stairs:
+    def of(cls, steps: PriceSteps, kind: Any, length: int) -> _Stairs:
         """Sum prices up over so many times, 0 after the last, with the lowest of each block."""
         steps = steps._replace(prices=steps.prices.astype(kind, copy=False))
         prices = np.zeros((len(steps.thresholds), length))
@@ -361,14 +361,16 @@ class Scanner:
         """Return prices in integers, as fine as 64 bits allow."""
         return rounded_prices(values, denominator_for(self.kinds, values))
 
-    def integer_costs(self, prices: Numbers, proof: PriceProof, steps: Steps | None) -> Numbers:
+    def integer_costs(
+        self, prices: Numbers, proof: PriceProof, steps: PriceSteps | None
+    ) -> Numbers:
         """Return the least cost of every kind in integers, times the unit of the proof."""
         if prices.dtype == object:
             return exact_costs(self.kinds, prices, proof.denominator, steps, pauses=self._pauses)
         return self.least_costs(prices, proof.denominator, steps)[0]
 
     def least_costs(
-        self, prices: Numbers, unit: int, steps: Steps | None = None
+        self, prices: Numbers, unit: int, steps: PriceSteps | None = None
     ) -> tuple[Numbers, Integers]:
         """Return the least cost of every kind, and its start or where it pauses the last time."""
         costs, starts = self._of_runs(prices, unit, steps)
@@ -391,7 +393,9 @@ class Scanner:
         """Return `lagrangian` with so much memory, as a function of prices."""
         return partial(self.lagrangian, memory=memory)
 
-    def _of_runs(self, prices: Numbers, unit: int, steps: Steps | None) -> tuple[Numbers, Integers]:
+    def _of_runs(
+        self, prices: Numbers, unit: int, steps: PriceSteps | None
+    ) -> tuple[Numbers, Integers]:
         """Return the least cost of every kind in a run, and its first cheapest start.
 
         Sums of integers may pass 64 bits, costs may not: they are computed modulo 2^64.

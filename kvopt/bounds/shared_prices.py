@@ -34,7 +34,7 @@ from kvopt.bounds.lagrangian import (
     rising_prices,
 )
 from kvopt.bounds.prefix_shares import shared_out, users_together
-from kvopt.bounds.prices import Steps, finest_denominator, fits_int64, rounded_prices
+from kvopt.bounds.prices import PriceSteps, finest_denominator, fits_int64, rounded_prices
 from kvopt.bounds.scan import Scanner
 from kvopt.errors import TooLarge
 from kvopt.incumbent.limits import Limits
@@ -232,7 +232,7 @@ class PrefixScanner(Scanner):
         prefixes = Prefixes(_UNIT, tuple(self._borders.tolist()), tuple(map(tuple, rows)))
         return rounded_prices(values, finest_denominator(largest), [prefixes])
 
-    def integer_costs(self, prices: Numbers, proof: PriceProof, _: Steps | None) -> Numbers:
+    def integer_costs(self, prices: Numbers, proof: PriceProof, _: PriceSteps | None) -> Numbers:
         """Return the least cost of every request in integers, times the unit of the proof."""
         (prefixes,) = (shares for shares in proof.resources if isinstance(shares, Prefixes))
         unit = prefixes.denominator

@@ -154,7 +154,7 @@ class Demands(NamedTuple):
     prompts: Floats
 
 
-class Used(NamedTuple):
+class CellUse(NamedTuple):
     """Rounds (or times), tokens, and works by each row in cells, and rounds of each request."""
 
     rounds: Floats
@@ -207,7 +207,7 @@ def _take_cheapest(
 
 @compiled
 def fill_cheapest(
-    demands: Demands, slope: float, cells: CellPrices, width: float, costs: Floats, used: Used
+    demands: Demands, slope: float, cells: CellPrices, width: float, costs: Floats, used: CellUse
 ) -> None:
     """Fill the cheapest rounds and prompt of each request, and add up those that cost below 1.
 

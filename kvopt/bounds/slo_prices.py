@@ -252,12 +252,12 @@ class OfCheapestTimes(PricesOfTime):
 
     def cheapest(self, prices: Floats) -> tuple[Floats, Floats]:
         """Return costs and holdings of the cheapest times."""
-        from kvopt.bounds.slo_costs import Demands, Used, fill_cheapest  # it loads numba
+        from kvopt.bounds.slo_costs import CellUse, Demands, fill_cheapest  # it loads numba
 
         costs, paid = np.zeros((2, len(self.volumes)))
         loads, none = np.zeros((2, len(prices)))
         rows = np.zeros((0, len(prices)))
-        cells, used = CellPrices(prices, none, rows), Used(loads, none, rows, paid)
+        cells, used = CellPrices(prices, none, rows), CellUse(loads, none, rows, paid)
         demands, width = Demands(*self._columns), float(self.times.width)
         fill_cheapest(demands, float(self._slope), cells, width, costs, used)
         return costs, loads

@@ -120,7 +120,7 @@ class OfSharedRounds:
 
     def evaluate(self, point: Point) -> tuple[float, tuple[Floats, Point]]:
         """Return minus the ceiling in floats, with the payment of each request and a slope."""
-        from kvopt.bounds.slo_costs import Demands, Used, fill_cheapest  # it loads numba
+        from kvopt.bounds.slo_costs import CellUse, Demands, fill_cheapest  # it loads numba
 
         columns, rates, times = self._columns, self._rates, self._times
         count = len(columns.arrivals)
@@ -145,7 +145,7 @@ class OfSharedRounds:
         )
         costs, paid = np.zeros((2, count))
         rounds, tokens = np.zeros((2, times.count))
-        used = Used(rounds, tokens, np.zeros_like(cells.rows), paid)
+        used = CellUse(rounds, tokens, np.zeros_like(cells.rows), paid)
         fill_cheapest(demands, 0.0, cells, float(times.width), costs, used)
         value = float(np.maximum(0.0, 1.0 - costs).sum() + self._there * cells.rows[:-1].sum())
         _, dear, slopes = row_slopes(rates, used[:3], rows, needed, self._there)

@@ -14,7 +14,7 @@ needs at time t, for several c, and
         - m M sum_t p_t - m sum_c c sum_t q_{c,t}
 
 is at most the total latency of any schedule.  ``w_c(h)`` rises by one at each multiple of
-``(M + 1) / (c + 1)``, so a charge is a price of tokens and `kvopt.bounds.prices.Steps`.
+``(M + 1) / (c + 1)``, so a charge is a price of tokens and `kvopt.bounds.prices.PriceSteps`.
 
 First prices are those of coarse programs, finer ones while there is time.  In such a program a
 sample stands for all requests, hundreds of rounds are one cell, and a request takes all that it

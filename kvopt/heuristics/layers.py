@@ -58,7 +58,7 @@ class BeamPlan(NamedTuple):
     weight: float = 1.0
 
 
-class Layer(NamedTuple):
+class BeamLayer(NamedTuple):
     """Nodes of a beam at one time.
 
     Parameters
@@ -99,12 +99,12 @@ class Expansions(NamedTuple):
 class Beam(NamedTuple):
     """Nodes of a layer, those of the next one, and the expansions that lead to it."""
 
-    here: Layer
-    there: Layer
+    here: BeamLayer
+    there: BeamLayer
     expansions: Expansions
 
 
-class Interval(NamedTuple):
+class ActiveInterval(NamedTuple):
     """Layer: its end, expansions of each node, whether to keep them, and requests that they see."""
 
     until: int
@@ -123,7 +123,7 @@ def beam_of(here: Any, there: Any, plan: BeamPlan, rule: Sequence[float]) -> Bea
     chosen = np.zeros(width, dtype=np.int64)
     rules = np.tile(rule, (width, 1))
     first, second = (
-        Layer(nodes, np.zeros(width), np.full(width, plan.seed), rules.copy())
+        BeamLayer(nodes, np.zeros(width), np.full(width, plan.seed), rules.copy())
         for nodes in (here, there)
     )
     return Beam(first, second, Expansions(seen, paid, states, chosen))
@@ -181,10 +181,10 @@ _of = cast("Operations", None)  # `tries_of` gives them
 def _tries(
     world: Any,
     plan: BeamPlan,
-    here: Layer,
-    there: Layer,
+    here: BeamLayer,
+    there: BeamLayer,
     expansions: Expansions,
-    interval: Interval,
+    interval: ActiveInterval,
     workspace: Any,
     first: int,
     last: int,
@@ -270,7 +270,7 @@ class BeamLoops(NamedTuple):
 
     arrivals: Integers
     progress: Callable[[Any], tuple[Flags, Integers]]
-    attempt: Callable[[Layer, Layer, Expansions, Interval, Any, int, int], None]
+    attempt: Callable[[BeamLayer, BeamLayer, Expansions, ActiveInterval, Any, int, int], None]
 
     def begin(self, nodes: Any, alive: int, until: int) -> int | None:
         """Return the begin of the next layer, None if all nodes are finished."""
@@ -288,7 +288,7 @@ def run_beam(
     loops: BeamLoops,
     plan: BeamPlan,
     budget: Budget,
-) -> tuple[Course, Layer | None]:
+) -> tuple[Course, BeamLayer | None]:
     """Run layers until all nodes are finished; return the last, None if time runs out before."""
     (here, there, expansions), course, alive, until = beam, Course([], [], []), 1, 0
     shared = workspaces if len(expansions.seen) >= SHARED else workspaces[:1]
@@ -300,10 +300,12 @@ def run_beam(
         more = plan.width // alive
         until, draws = begin + plan.interval, plan.draws * more
         attempt = partial(loops.attempt, here, there, expansions)
-        share(pool, shared, partial(attempt, Interval(until, draws, False, SEEN)), alive * draws)
+        share(
+            pool, shared, partial(attempt, ActiveInterval(until, draws, False, SEEN)), alive * draws
+        )
         order = np.argsort(expansions.seen[: alive * draws], kind="stable")
         alive = choose(expansions, order, draws, _CHILDREN * more)
-        whole = Interval(until, draws, True, len(loops.arrivals))
+        whole = ActiveInterval(until, draws, True, len(loops.arrivals))
         share(pool, shared, partial(attempt, whole), alive)
         course.chosen.append(expansions.chosen[:alive].copy())
         course.draws.append(draws)
@@ -321,7 +323,7 @@ def go_again(
         # The rest also runs in layers: a rule may let all requests wait while nothing is active.
         draw, until = next(rest, (0, min(begin + interval, NEVER)))
         beam.expansions.chosen[0] = draw
-        again = Interval(until, draw + 1, True, len(loops.arrivals))
+        again = ActiveInterval(until, draw + 1, True, len(loops.arrivals))
         loops.attempt(beam.here, beam.here, beam.expansions, again, workspace, 0, 1)
 
 

@@ -1,8 +1,8 @@
 """Nodes: the state of a run at a time, and its steps.
 
 Numba counts a reference to each array of a tuple argument, which takes longer than many steps of a
-loop.  So the most frequent test, whether a request fits, gets a `Load` and a `Prompt` instead of a
-node: beams over 6,000 conversations take 27 s instead of 38.
+loop.  So the most frequent test, whether a request fits, gets a `WorkerLoad` and a `Prompt` instead
+of a node: beams over 6,000 conversations take 27 s instead of 38.
 
 A `Node` can be copied, and run by different rules (`kvopt.heuristics.patient_dispatch`).  The
 workers of a fleet share one line, from which a request goes to a worker where it fits
@@ -194,7 +194,7 @@ def held_before(ends: Integers, loads: Integers, active: int, x: int, time: int)
     return 0 if x == active else int(loads[x] - (active - x) * (ends[x] - time))
 
 
-class Load(NamedTuple):
+class WorkerLoad(NamedTuple):
     """Parts of a `Node` for the test whether a request fits."""
 
     active: Integers
@@ -227,7 +227,7 @@ def _added(prompt: Prompt, until: Integers, time: int) -> int:
 
 @compiled
 def worker_for(
-    load: Load, prompt: Prompt, output: int, now: int, memory: int, choice: float
+    load: WorkerLoad, prompt: Prompt, output: int, now: int, memory: int, choice: float
 ) -> int:
     """Return the worker that takes a request now, -1 if it fits on none."""
     best, lowest, is_sharing = -1, 0, prompt.first < prompt.last

@@ -32,9 +32,9 @@ from kvopt.heuristics.nodes import (
     STOP,
     Decisions,
     JobArrays,
-    Load,
     Node,
     Prompt,
+    WorkerLoad,
     empty_nodes,
     held_before,
     nothing_decided,
@@ -86,7 +86,7 @@ class Rule(NamedTuple):
     allowed: float = np.inf
 
 
-class Trace(NamedTuple):
+class DispatchTrace(NamedTuple):
     """Constants of a search: requests in their line, their prices, and the keys of the line."""
 
     jobs: JobArrays
@@ -110,7 +110,9 @@ def workspace_for(jobs: JobArrays) -> Workspace:
 
 
 @compiled
-def advance(trace: Trace, node: Node, rule: Rule, until: int, workspace: Workspace) -> float:
+def advance(
+    trace: DispatchTrace, node: Node, rule: Rule, until: int, workspace: Workspace
+) -> float:
     """Run a node until a round, and return its cost above the bound of the prices.
 
     Requests are started at arrivals and completions only.
@@ -169,7 +171,7 @@ def advance(trace: Trace, node: Node, rule: Rule, until: int, workspace: Workspa
 
 
 @compiled
-def cost_of_waiting(trace: Trace, node: Node) -> float:
+def cost_of_waiting(trace: DispatchTrace, node: Node) -> float:
     """Return the loss of waiting requests by now against their cheapest starts."""
     cost, unhurried, now, jobs, prices = 0.0, 0, node.counts[NOW], trace.jobs, trace.prices
     for place in range(node.counts[FRONT], node.counts[STOP]):
@@ -204,7 +206,7 @@ def _admit(
     price = rule.fill * (paid[min(later, last)] - paid[min(now, last)])
     line, private, overtaken, memory = jobs.line, jobs.private, node.overtaken, jobs.memory
     paths, blocks, weights, cheapest = jobs.paths, jobs.blocks, jobs.weights, prices.cheapest
-    load = Load(node.active, node.bases, node.ends, node.loads, node.until)
+    load = WorkerLoad(node.active, node.bases, node.ends, node.loads, node.until)
     prompts, outputs, allowed = jobs.prompts, jobs.outputs, rule.allowed
     while worker >= 0:
         # The memory that is free in the next round, on any worker.
@@ -257,7 +259,7 @@ def _admit(
 
 @compiled
 def draw_rule(
-    trace: Trace,
+    trace: DispatchTrace,
     node: Node,
     usual: Floats,
     workspace: Workspace,  # noqa: ARG001

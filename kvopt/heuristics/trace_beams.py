@@ -44,7 +44,7 @@ from kvopt.heuristics.nodes import (
 )
 from kvopt.heuristics.patient_dispatch import (
     USUAL,
-    Trace,
+    DispatchTrace,
     advance,
     cost_of_waiting,
     draw_rule,
@@ -108,7 +108,7 @@ def _plan(jobs: JobArrays, random: np.random.Generator) -> BeamPlan:
 
 
 def started_by_beam(
-    pool: Executor, threads: int, trace: Trace, plan: BeamPlan, budget: Budget
+    pool: Executor, threads: int, trace: DispatchTrace, plan: BeamPlan, budget: Budget
 ) -> Decisions:
     """Start all requests; after the time limit the rest is started without other rules."""
     beam, loops = beam_from(trace.jobs, plan), loops_on(trace, plan)
@@ -124,7 +124,7 @@ def started_by_beam(
 
 def drawn_trace(
     search: Search, jobs: JobArrays, keys: Floats, random: np.random.Generator
-) -> Trace:
+) -> DispatchTrace:
     """Return a line with prices of a fluid that fills as much of the memory as schedules may.
 
     With less than all memory these prices last as long as requests wait in schedules, unlike those
@@ -133,7 +133,7 @@ def drawn_trace(
     share = min(1.0, filled_share(jobs) * random.uniform(*_FILLED))
     plain = shared_out(search.instance)
     prices = fluid_prices(plain.pooled(), share)
-    return Trace(jobs, start_prices(plain, prices, search.limits.threads), keys)
+    return DispatchTrace(jobs, start_prices(plain, prices, search.limits.threads), keys)
 
 
 def filled_share(jobs: JobArrays) -> float:
@@ -158,7 +158,7 @@ def beam_from(jobs: JobArrays, plan: BeamPlan) -> Beam:
     return beam_of(empty_nodes(jobs, plan.width), empty_nodes(jobs, plan.width), plan, USUAL)
 
 
-def loops_on(trace: Trace, plan: BeamPlan) -> BeamLoops:
+def loops_on(trace: DispatchTrace, plan: BeamPlan) -> BeamLoops:
     """Return the compiled loops of a beam, and the arrivals."""
     return BeamLoops(np.sort(trace.jobs.arrivals), _progress, partial(make_tries, trace, plan))
 

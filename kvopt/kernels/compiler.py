@@ -42,7 +42,7 @@ class Place(NamedTuple):
     is_python: bool
 
 
-class _State:
+class _CompilerState:
     """Children that are free or end, what threads wait for, and how often waits were ended."""
 
     free: ClassVar[list[Any]] = []  # each a `Popen`, whose pipes are there
@@ -62,7 +62,7 @@ _ends: list[Callable[[], bool]] = []
 
 def is_running() -> bool:
     """Whether a thread waits for a function that is being compiled."""
-    return bool(_State.wanted)
+    return bool(_CompilerState.wanted)
 
 
 @contextmanager
@@ -89,23 +89,23 @@ def compile_elsewhere(place: Place, signature: Any) -> bool:
         If a block of `wait_until` is over.
     """
     _announce()
-    ended = _State.ended
+    ended = _CompilerState.ended
     try:
         request = pickle.dumps((place, signature))
     except pickle.PicklingError:  # a type of this process alone
         return False
 
     def check() -> None:
-        if _State.ended > ended or any(is_over() for is_over in _ends):
+        if _CompilerState.ended > ended or any(is_over() for is_over in _ends):
             raise Stopped
 
-    _State.wanted.append(request)
+    _CompilerState.wanted.append(request)
     try:
         # Who asks for the same later finds it compiled.
         with _held(_locks.setdefault(request, threading.Lock()), check), _held(_turns, check):
             return _answer(request, check)
     finally:
-        _State.wanted.remove(request)
+        _CompilerState.wanted.remove(request)
 
 
 @contextmanager
@@ -124,13 +124,13 @@ def _answer(request: bytes, check: Callable[[], None]) -> bool:
     check()
     child = None
     try:
-        child = _State.free.pop() if _State.free else _begin()
+        child = _CompilerState.free.pop() if _CompilerState.free else _begin()
         child.stdin.write(request)
         child.stdin.flush()
         while not select.select([child.stdout], [], [], _PAUSE)[0]:
             check()
         if os.read(child.stdout.fileno(), 1) == _DONE:
-            _State.free.append(child)
+            _CompilerState.free.append(child)
             return True
     except OSError:  # there can be no child, or it has ended
         pass
@@ -142,8 +142,8 @@ def _answer(request: bytes, check: Callable[[], None]) -> bool:
 
 
 def _begin() -> Any:
-    for ended in [child for child in _State.ending if child.poll() is not None]:
-        _State.ending.remove(ended)
+    for ended in [child for child in _CompilerState.ending if child.poll() is not None]:
+        _CompilerState.ending.remove(ended)
         ended.stdout.close()
     return subprocess.Popen(
         [sys.executable, "-c", _SERVE.format(sys.path)],
@@ -156,23 +156,23 @@ def _begin() -> Any:
 
 def stop() -> None:
     """End all waits, and let children end."""
-    _State.ended += 1
-    while _State.free:
-        _let_end(_State.free.pop())
+    _CompilerState.ended += 1
+    while _CompilerState.free:
+        _let_end(_CompilerState.free.pop())
 
 
 def _let_end(child: Any) -> None:
     """Let a child end once its function is stored; else a short limit would never be enough."""
     if child is not None:
         child.stdin.close()
-        _State.ending.append(child)
+        _CompilerState.ending.append(child)
 
 
 def _announce() -> None:
     """Explain the delay once: in the log of a command, else on standard error."""
-    if _State.is_announced:
+    if _CompilerState.is_announced:
         return
-    _State.is_announced = True
+    _CompilerState.is_announced = True
     logger = logging.getLogger("kvopt")
     if logger.handlers:
         logger.info(f"kvopt: {FIRST_USE}")

@@ -409,11 +409,11 @@ class Instance(Summarised):
 
     def timeline(self) -> Timeline:
         """Return the demand of memory, as plain numbers, if every request started on arrival."""
-        from kvopt.show.plots.timeline import Timeline, Work
+        from kvopt.show.plots.timeline import Timeline, WorkPiece
 
         starts = [request.arrival for request in self]
         rows = enumerate(zip(starts, self, strict=True))
-        work = [Work(i, 0, k, k + 1, k + r.output, 0, r.output) for i, (k, r) in rows]
+        work = [WorkPiece(i, 0, k, k + 1, k + r.output, 0, r.output) for i, (k, r) in rows]
         return Timeline(self, work, starts)
 
     def replace(self, **changes: Any) -> Instance:

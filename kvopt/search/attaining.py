@@ -11,7 +11,7 @@ from typing import Any
 from kvopt.bounds.relaxations import chain
 from kvopt.bounds.slo_ceiling import least_times, slo_ceiling, spans_of
 from kvopt.errors import Stopped
-from kvopt.heuristics.attaining.in_rounds import Attaining, attaining_in_rounds
+from kvopt.heuristics.attaining.in_rounds import AttainingSets, attaining_in_rounds
 from kvopt.heuristics.attaining.in_seconds import attaining_in_seconds
 from kvopt.incumbent.incumbent import Search
 from kvopt.kernels.budget import Budget
@@ -80,7 +80,7 @@ def search_in_time(search: Search, budget: Budget) -> None:
         "seed": search.limits.seed,
         "budget": search.granted.part(most=budget.left),
     }
-    attaining: Attaining | None
+    attaining: AttainingSets | None
     if model is None:
         attaining = attaining_in_rounds(instance, spans, costs, **limits)
     else:

@@ -25,7 +25,7 @@ from kvopt.timetable.work_intervals import Chunks
 
 
 @dataclass(slots=True)
-class Work:
+class RoundWork:
     """A running request.
 
     Parameters
@@ -74,11 +74,11 @@ class Server(Worker):
         self._to_come = deque[int]()
         self._is_busy = False  # whether the round that ends at its time has begun
         self._waiting: Any = []
-        self._running: dict[int, Work] = {}  # in the order of admission
+        self._running: dict[int, RoundWork] = {}  # in the order of admission
         # Of these, requests whose blocks will be taken back, in the same order.
         self._done: dict[int, None] = {}
         self._growing = [0] * block  # requests that need a block, by round modulo block
-        self._ends: dict[int, list[tuple[int, Work]]] = defaultdict(list)  # may be stale
+        self._ends: dict[int, list[tuple[int, RoundWork]]] = defaultdict(list)  # may be stale
         self._base = 0  # sum of before - start over requests that yield tokens
         self._prompts = 0  # tokens that this round processes without a new token
         self._produced = [0] * len(self.instance)
@@ -111,7 +111,7 @@ class Server(Worker):
         """Take the decisions of a round, and let it pass if a request is processed."""
 
     @abstractmethod
-    def _cached_after(self, i: int, work: Work, tokens: int) -> tuple[int, int]:
+    def _cached_after(self, i: int, work: RoundWork, tokens: int) -> tuple[int, int]:
         """Return how many tokens of a request that leaves enter the cache, and can be found there.
 
         ``tokens`` of them are of this round.

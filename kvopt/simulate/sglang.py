@@ -23,7 +23,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from fractions import Fraction
 
-from kvopt.simulate.block_server import Server, Work
+from kvopt.simulate.block_server import RoundWork, Server
 from kvopt.simulate.policies.server_policies import Sglang
 from kvopt.simulate.simulator import Workload
 
@@ -62,7 +62,7 @@ class SglangServer(Server):
     def _join(self, i: int) -> None:
         self._waiting.append(i)
 
-    def _cached_after(self, i: int, work: Work, tokens: int) -> tuple[int, int]:  # noqa: ARG002
+    def _cached_after(self, i: int, work: RoundWork, tokens: int) -> tuple[int, int]:  # noqa: ARG002
         request = self.instance.requests[i]
         kept = request.peak if self._produced[i] == request.output else request.prompt
         kept = kept // self._block * self._block  # a page that is not full is freed at once
@@ -105,7 +105,7 @@ class SglangServer(Server):
         """Let a running request yield no token in this round."""
         self._yielded(i)
         before = self.instance.requests[i].prompt + self._produced[i]
-        self._running[i] = Work(before, processed=before, cached=before)
+        self._running[i] = RoundWork(before, processed=before, cached=before)
         self._stalled.add(i)
 
     def _go_on(self, i: int) -> None:
@@ -119,7 +119,7 @@ class SglangServer(Server):
         if self._cache is not None:
             self._cache.start(i)
         self._free -= self._blocks(before + 1) - shared
-        self._running[i] = Work(before, processed=cached, cached=cached)
+        self._running[i] = RoundWork(before, processed=cached, cached=cached)
         self._process(i, before + 1 - cached)
 
     def _done_by(self, i: int) -> int:

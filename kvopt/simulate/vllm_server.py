@@ -26,7 +26,7 @@ import heapq
 from math import inf
 
 from kvopt.errors import InvalidInput
-from kvopt.simulate.block_server import Server, Work
+from kvopt.simulate.block_server import RoundWork, Server
 from kvopt.simulate.policies.server_policies import LeastWork, ServerPolicy
 from kvopt.simulate.simulator import Workload
 from kvopt.timetable.prefix_cache import Cache
@@ -64,7 +64,7 @@ class VllmServer(Server):
         """Take the first of the line from it."""
         heapq.heappop(self._waiting)
 
-    def _cached_after(self, i: int, work: Work, tokens: int) -> tuple[int, int]:
+    def _cached_after(self, i: int, work: RoundWork, tokens: int) -> tuple[int, int]:
         if i in self._done:
             return (peak := self.instance.requests[i].peak), peak
         held = work.held(self.now)
@@ -149,7 +149,7 @@ class VllmServer(Server):
             self._free -= self._blocks(cached + tokens) - shared
             if self._cache is not None:
                 self._cache.start(i)
-            self._running[i] = Work(before, processed=cached, cached=cached)
+            self._running[i] = RoundWork(before, processed=cached, cached=cached)
             self._process(i, tokens)
             prompts += 1
 

@@ -89,7 +89,7 @@ class WorkerLost(KvoptError):
         self.hung = hung
 
 
-class Worker:
+class TaskWorker:
     """A process that does one task at a time, within so many bytes of memory."""
 
     def __init__(self, ram: int | None = None) -> None:
@@ -144,7 +144,7 @@ class WorkerPool:
 
     def __init__(self, ram: int | None = None) -> None:
         self._ram = ram
-        self._workers: dict[int, Worker] = {}
+        self._workers: dict[int, TaskWorker] = {}
         self._guard = threading.Lock()
         self._closed = False
 
@@ -157,7 +157,7 @@ class WorkerPool:
                 if self._closed:
                     raise CancelledError
                 if thread not in self._workers:
-                    self._workers[thread] = Worker(self._ram)
+                    self._workers[thread] = TaskWorker(self._ram)
                 worker = self._workers[thread]
             try:
                 return worker.result(task, skip)

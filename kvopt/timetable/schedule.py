@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from pandas import DataFrame
 
-    from kvopt.show.plots.timeline import Timeline, Work
+    from kvopt.show.plots.timeline import Timeline, WorkPiece
 
 _MOST_VIOLATIONS = 20
 """Limit of the violations that a check lists."""
@@ -386,9 +386,9 @@ class Schedule(Timetable):
             unit="rounds" if self.clock.is_even else "seconds",
         )
 
-    def _drawn(self) -> Iterator[Work]:
+    def _drawn(self) -> Iterator[WorkPiece]:
         """Yield the intervals of work, lost or not, on the clock of the schedule."""
-        from kvopt.show.plots.timeline import Work
+        from kvopt.show.plots.timeline import WorkPiece
 
         scale = self.clock.scale
         for worker, part in enumerate(self.parts):
@@ -404,7 +404,7 @@ class Schedule(Timetable):
                 produced = 0 if piece in chunks else end - start
                 began, first, ended = part._moments.values()
                 times = began[start] / scale, first[start] / scale, ended[end] / scale
-                yield Work(
+                yield WorkPiece(
                     self.members[worker][i], worker, *times, before[i], produced, piece in lost
                 )
                 before[i] += 0 if piece in lost else produced

@@ -11,8 +11,8 @@ from operator import add
 from typing import Any
 
 from kvopt.verify.certified_problem import Problem
-from kvopt.verify.check_prices import Sums, check_prices, reach
-from kvopt.verify.check_search import Search
+from kvopt.verify.check_prices import PriceTotals, check_prices, reach
+from kvopt.verify.check_search import RepeatedSearch
 from kvopt.verify.step_budget import Invalid, Prepared, Work, ascend, paired, pairwise, refuse
 
 # A request with h tokens now and r rounds to go is in the *state* (h, r); h + r, its peak, never
@@ -79,7 +79,7 @@ def _value(
         starts = list(map(list, left))
     if not searched:
         return min(target, value), how
-    search = Search(stage, left, target, budget, work, cuts)
+    search = RepeatedSearch(stage, left, target, budget, work, cuts)
     partials = search.run(proof.get("kept", ()))
     if search.completions:
         how += f", {search.completions.size:,} sets of states"
@@ -147,7 +147,7 @@ class TokenStage(Stage):
     def costs(self, starts: Sequence[Sequence[int]]) -> list[list[int]]:
         """Return the cost of each start; all starts are given."""
         longest = max((request.output for request in self.requests), default=0)
-        sums = Sums(self.scale, self.prices[1:] + [0] * min(longest, self.last))
+        sums = PriceTotals(self.scale, self.prices[1:] + [0] * min(longest, self.last))
         rows = []
         for (arrival, prompt, output), of_request in paired(self.requests, starts):
             costs: Iterable[int] = [0]

@@ -211,7 +211,7 @@ def _shares(
     return [(0, sums + sums[-1:] * (length + 1 - len(sums)))]
 
 
-class Sums:
+class PriceTotals:
     """Sums of the prices q_1 .. q_T over D, which give the costs of starts.
 
     With P_k = q_1 + .. + q_k and the tokens held with token j, h_j = B ceil((s + j) / B) for blocks
@@ -249,7 +249,7 @@ class Sums:
         return map(sub, costs, map(mul, filled, repeat(block)))
 
 
-class Costs(Sums):
+class Costs(PriceTotals):
     """Least costs of requests under such prices; q_t = 0 after T.
 
     After T nothing is paid and waiting only costs latency, so k runs over a .. T, T included.
@@ -383,7 +383,7 @@ class Costs(Sums):
             return of_run
         prices = self.prices[arrival : arrival + last]
         prices += [0] * (last - len(prices))
-        falling = Sums(self.scale, [*accumulate(prices, min)])
+        falling = PriceTotals(self.scale, [*accumulate(prices, min)])
         costs = enumerate(falling.of_starts(0, last - output + 1, 0, prompt, output))
         end = max((output + c for c, cost in costs if cost < of_run), default=0)
         slack = end - output + 1

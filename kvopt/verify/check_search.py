@@ -53,7 +53,7 @@ class _Prices(dict[int, int]):
         return price
 
 
-class Search:
+class RepeatedSearch:
     """Exhaustive search for a schedule below the target, round by round.
 
     A partial schedule has decided all starts before a round.  It is stored with all others that

@@ -19,7 +19,7 @@ from strategies import batch_time, instance_of, timed_instance
 
 from kvopt import BatchTime, Instance, Line, Request, Schedule, Scope, Slo, certify, generate, run
 from kvopt.bounds.slo_ceiling import least_times, slo_ceiling, spans_of
-from kvopt.heuristics.attaining.in_rounds import Attaining, attaining_in_rounds
+from kvopt.heuristics.attaining.in_rounds import AttainingSets, attaining_in_rounds
 from kvopt.heuristics.attaining.in_seconds import attaining_in_seconds
 from kvopt.incumbent.in_time import attained_in
 from kvopt.incumbent.proofs import SharedRoundsProof, SloPrices
@@ -113,7 +113,7 @@ def drawn_due(source: random.Random, limits: str, slow: int, output: int) -> Due
 
 def placed(
     instance: Instance, levels: Levels, costs: Floats, model: BatchTime | None = None
-) -> Attaining | None:
+) -> AttainingSets | None:
     """Search for a schedule."""
     spans = spans_of(levels, *least_times(instance, model), runs=model is None)
     if model is None:

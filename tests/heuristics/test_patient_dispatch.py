@@ -13,7 +13,13 @@ from strategies import instances
 from kvopt import Instance, Request, Schedule, run
 from kvopt.bounds.prices import price_value
 from kvopt.heuristics.nodes import COME, FIRST_FIT, FRONT, NOW, STOP, job_arrays
-from kvopt.heuristics.patient_dispatch import Rule, Trace, advance, cost_of_waiting, workspace_for
+from kvopt.heuristics.patient_dispatch import (
+    DispatchTrace,
+    Rule,
+    advance,
+    cost_of_waiting,
+    workspace_for,
+)
 from kvopt.heuristics.reduced_costs import start_prices
 from kvopt.incumbent.proofs import PriceProof, token_prices
 from kvopt.problem.arrays import Integers
@@ -32,7 +38,7 @@ def passed_over(
     """Run to the end in pieces of so many rounds; return starts and cost above the bound."""
     requests, keys = job_arrays(instance)
     worth = start_prices(instance, np.array(prices.numerators, dtype=float) / prices.denominator)
-    trace, room = Trace(requests, worth, keys), workspace_for(requests)
+    trace, room = DispatchTrace(requests, worth, keys), workspace_for(requests)
     counts, cost = room.copy.counts, 0.0
     while counts[FRONT] < counts[STOP] or counts[COME] < len(instance):
         cost += advance(trace, room.copy, rule, counts[NOW] + rounds, room)
@@ -148,7 +154,7 @@ def test_who_waits_has_lost_what_its_reduced_cost_is_by_now() -> None:
     instance = Instance(10, [Request(0, 9, 1), Request(0, 0, 1)])
     requests, keys = job_arrays(instance)
     trace, room = (
-        Trace(requests, start_prices(instance, np.zeros(0)), keys),
+        DispatchTrace(requests, start_prices(instance, np.zeros(0)), keys),
         workspace_for(requests),
     )
     advance(trace, room.copy, Rule(1, 0, FIRST_FIT), 1, room)

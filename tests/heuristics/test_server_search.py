@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from kvopt import BatchTime, Instance, Line, Request, generate, run, solve
 from kvopt.errors import InvalidInput
-from kvopt.heuristics.seconds.limits_by_window import Windows, settings_by_load
+from kvopt.heuristics.seconds.limits_by_window import SettingsByWindow, settings_by_load
 from kvopt.heuristics.seconds.server_search import (
     OVER_TIME,
     good_settings,
@@ -22,8 +22,8 @@ from kvopt.heuristics.seconds.server_search import (
 from kvopt.heuristics.seconds.server_settings import (
     ORDERS,
     Explored,
-    Grid,
     ServerSetting,
+    SettingsGrid,
     sampled,
 )
 from kvopt.heuristics.seconds.vllm_rules import OneServer
@@ -96,7 +96,7 @@ def test_a_run_in_loops_is_the_run_of_the_policy(case: tuple[Instance, ServerSet
 def test_settings_over_time_make_runs(case: tuple[Instance, ServerSetting], seed: int) -> None:
     instance, setting = case
     server = OneServer(instance, CLOCK)
-    windows = Windows(server, setting, Budget(), seed, may_pause=True)
+    windows = SettingsByWindow(server, setting, Budget(), seed, may_pause=True)
     windows.divide(2)
     for _ in range(3):
         windows.go_over(2)
@@ -191,10 +191,10 @@ def test_a_grid_begins_on_a_sample_and_keeps_the_limits_of_servers() -> None:
     assert part is not None
     assert [r.arrival_seconds for r in part] == [3.0, 4.0, 5.0, 6.0]
     assert sampled(many, arrivals, 6) is None
-    grid = Grid(HUMPS, ROOF.batch_time, chunked=False)
+    grid = SettingsGrid(HUMPS, ROOF.batch_time, chunked=False)
     largest = max(request.peak for request in HUMPS)
     assert all(point.budget >= max(largest, point.cap) for point in grid.points())
-    assert 224 in Grid(HUMPS, ROOF.batch_time, chunked=True).budgets  # where the lines meet
+    assert 224 in SettingsGrid(HUMPS, ROOF.batch_time, chunked=True).budgets  # where the lines meet
     made = Explored(lambda _: math.inf, Budget())
     made.try_all(grid.points())
     assert made.best() is None

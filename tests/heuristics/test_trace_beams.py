@@ -14,7 +14,7 @@ from strategies import plain
 from kvopt import Instance, Request, Schedule, generate
 from kvopt.bounds.fluid import fluid_prices
 from kvopt.heuristics import improve
-from kvopt.heuristics.layers import SEEN, BeamPlan, Interval, beam_of, choose, go_again
+from kvopt.heuristics.layers import SEEN, ActiveInterval, BeamPlan, beam_of, choose, go_again
 from kvopt.heuristics.list_schedules import offer_list_schedules, one_after_another
 from kvopt.heuristics.nodes import (
     FIRST_FIT,
@@ -24,7 +24,7 @@ from kvopt.heuristics.nodes import (
     most_active,
     start_on,
 )
-from kvopt.heuristics.patient_dispatch import Rule, Trace, advance, workspace_for
+from kvopt.heuristics.patient_dispatch import DispatchTrace, Rule, advance, workspace_for
 from kvopt.heuristics.reduced_costs import StartPrices, start_prices
 from kvopt.heuristics.trace_beams import (
     beam_from,
@@ -101,7 +101,7 @@ def state_after(order: list[int], until: int) -> int:
         start_on(requests, room.copy, 0, i)
     room.copy.counts[STOP] = room.copy.counts[0]  # none waits
     requests = requests._replace(coming=requests.coming[:0], line=requests.line[:0])
-    trace = Trace(requests, worth_nothing(len(shapes)), keys)
+    trace = DispatchTrace(requests, worth_nothing(len(shapes)), keys)
     for each in (until, until + 1):
         advance(trace, room.copy, Rule(1, 0, FIRST_FIT), each, room)
     return int(room.copy.counts[STATE])
@@ -145,7 +145,13 @@ def test_waiting_weighs_more_by_what_is_lost() -> None:
         plan = BeamPlan(1, many, 40, 60, 1, weight)
         beam = beam_from(requests, plan)
         make_tries(
-            trace, plan, *beam, Interval(40, many, False, SEEN), workspace_for(requests), 0, many
+            trace,
+            plan,
+            *beam,
+            ActiveInterval(40, many, False, SEEN),
+            workspace_for(requests),
+            0,
+            many,
         )
         seen.append(beam.expansions.seen.copy())
     lost = seen[1] - seen[0]
@@ -169,7 +175,7 @@ def test_small_beams_make_schedules_at_any_prices(workers: int) -> None:
         ], workers=workers)  # fmt: skip
         requests, keys = job_arrays(instance)
         prices = np.array([rng.choice((0.0, 0.1, 1.0)) for _ in range(rng.randint(0, 30))])
-        trace = Trace(requests, start_prices(instance, prices), keys)
+        trace = DispatchTrace(requests, start_prices(instance, prices), keys)
         plan = BeamPlan(4, 5, rng.randint(1, 4), rng.randint(1, 6), rng.randint(0, 99), 2.0)
         with ThreadPoolExecutor(2) as pool:
             one, two = (started_by_beam(pool, each, trace, plan, Budget()) for each in (1, 2))
@@ -199,7 +205,7 @@ def test_they_beat_lists_and_repeat_themselves(workers: int, arrivals: bool) -> 
 def test_one_that_has_to_stop_ends_with_a_whole_schedule(workers: int) -> None:
     instance = chat(arrivals=True, workers=workers)
     requests, keys = job_arrays(instance)
-    trace = Trace(requests, worth_nothing(len(instance)), keys)
+    trace = DispatchTrace(requests, worth_nothing(len(instance)), keys)
     with ThreadPoolExecutor(2) as pool:
         made = started_by_beam(pool, 2, trace, BeamPlan(9, 3, 40, 60, 1), Budget(0.0))
     assert Schedule(instance, made.starts.tolist(), made.workers.tolist()).check().feasible

@@ -170,8 +170,8 @@ def test_an_unknown_function_is_compiled_here(missing: Any) -> None:
 def end_children() -> None:
     """End the compilers that were left behind."""
     compiler.stop()
-    while compiler._State.ending:
-        child = compiler._State.ending.pop()
+    while compiler._CompilerState.ending:
+        child = compiler._CompilerState.ending.pop()
         child.kill()
         child.wait()
         child.stdout.close()
@@ -237,7 +237,7 @@ def test_a_thread_that_was_left_behind_stops_waiting(never: Place) -> None:
     with compiler.wait_until(lambda: False):
         thread = threading.Thread(target=wait)
         thread.start()
-        while not compiler._State.wanted:
+        while not compiler._CompilerState.wanted:
             time.sleep(0.01)
     thread.join()
     assert ended == [Stopped]

@@ -15,7 +15,7 @@ from strategies import batch_time
 
 from kvopt import BatchTime, Instance, Request, Slo
 from kvopt.bounds.slo_ceiling import least_times, spans_of
-from kvopt.heuristics.attaining.in_rounds import Attaining
+from kvopt.heuristics.attaining.in_rounds import AttainingSets
 from kvopt.problem.clocks import Rounds, Seconds
 from kvopt.problem.slo import Levels
 from kvopt.search.exact.all_runs import best_in_time
@@ -36,7 +36,7 @@ def best(memory: int, requests: list[Triple], due: list[Due], model: BatchTime |
     instance = Instance(memory, [Request(*row) for row in requests], round_ms=1e-6)  # 1 ns
     levels = Levels(*([*column] for column in zip(*due, strict=True)))
     found = best_run(instance, model, levels, -1, len(requests))
-    assert isinstance(found, Attaining)
+    assert isinstance(found, AttainingSets)
     clock = Rounds() if model is None else Seconds(model)
     resumed = {round_: time for round_, time, _ in found.resumed}
     run = Schedule(instance, found.starts, clock=clock, resumed=[resumed])
@@ -52,7 +52,7 @@ def best_run(
     attained: int,
     ceiling: int,
     should_stop: Callable[[], bool] = lambda: False,
-) -> Attaining | None:
+) -> AttainingSets | None:
     spans = spans_of(levels, *least_times(instance, model), runs=model is None)
     return best_in_time(instance, model, spans, attained, ceiling, should_stop)
 

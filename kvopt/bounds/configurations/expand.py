@@ -218,7 +218,7 @@ def _least_slack(horizon: LookaheadTables, free: Integers, slacks: Integers, eno
 def _cost_to_go(
     label: Integers, active: Integers, many: int, now: int, table: CostToGoTable
 ) -> int:
-    """Return a lower bound on the rest, by the active requests that continue after now + 1."""
+    """Return a lower bound on the rest, by the requests that have a price after now + 1."""
     if not len(table.keys):
         return 0
     key = np.uint64(0)

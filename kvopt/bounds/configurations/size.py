@@ -37,6 +37,8 @@ def check_large(instance: Instance, last: int) -> None:
     for peak, rounds in longest.items():
         copies = min(peaks[peak], instance.memory // peak)
         for left in range(rounds):
+            # A number for each copy as m-th member, m = 1 .. members, and for each h of tokens of
+            # those before it.  All m grow until it completes: h + m left <= free.
             free = instance.memory - peak + left
             members = min(together, free // left) if left else together
             kept += copies * (members * (free + 1) - left * (members * (members + 1) // 2))

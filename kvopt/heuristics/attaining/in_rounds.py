@@ -44,7 +44,7 @@ _IDLE = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Attaining:
+class AttainingSets:
     """A schedule with many requests in time.
 
     Parameters
@@ -70,7 +70,7 @@ def attaining_in_rounds(
     *,
     seed: int = 0,
     budget: Budget | None = None,
-) -> Attaining | None:
+) -> AttainingSets | None:
     """Return the best schedule of some orders, None if there are too many rounds for a profile.
 
     Parameters
@@ -167,7 +167,7 @@ def _order(places: Placement, costs: Floats, volumes: Floats, hurry: float) -> I
     return np.lexsort((volumes, np.where(late, 0.0, due), late))
 
 
-def _completed(instance: Instance, fleet: Placement, count: int) -> Attaining:
+def _completed(instance: Instance, fleet: Placement, count: int) -> AttainingSets:
     """Return the schedule with the other requests after all of these, on the first worker."""
     first = instance.first_arrival
     starts = [start if start < 0 else start + first for start in fleet.starts.tolist()]
@@ -181,4 +181,4 @@ def _completed(instance: Instance, fleet: Placement, count: int) -> Attaining:
         starts[i] = start
         fleet.workers[i] = 0
     workers = tuple(fleet.workers.tolist()) if instance.workers > 1 else ()
-    return Attaining(count, tuple(starts), workers)
+    return AttainingSets(count, tuple(starts), workers)

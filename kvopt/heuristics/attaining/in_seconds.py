@@ -19,7 +19,7 @@ import numpy as np
 
 from kvopt.bounds.seconds_evaluation import request_times
 from kvopt.bounds.slo_prices import Span
-from kvopt.heuristics.attaining.in_rounds import Attaining
+from kvopt.heuristics.attaining.in_rounds import AttainingSets
 from kvopt.kernels.budget import Budget
 from kvopt.kernels.magnitudes import LARGEST_SUM, fits
 from kvopt.problem.arrays import Flags, Floats, Integers, columns_of
@@ -71,12 +71,12 @@ def attaining_in_seconds(
     *,
     seed: int = 0,
     budget: Budget | None = None,
-) -> Attaining | None:
+) -> AttainingSets | None:
     """Return the best of some runs, None if times do not fit into 64 bits.
 
     The other arguments are those of `kvopt.heuristics.attaining.in_rounds.attaining_in_rounds`.
     """
-    table = Table.of(instance, model, spans, costs)
+    table = ServingTable.of(instance, model, spans, costs)
     if table is None:
         return None
     budget, workers = budget or Budget(), instance.workers
@@ -84,8 +84,8 @@ def attaining_in_seconds(
     alone = budget.part(1.0 - _RUNS_IN_TIME) if workers > 1 else budget
     first = budget.part(_RUNS_IN_TIME)
 
-    def served(members: Integers, way: Way) -> Server:
-        return Server(table.of_requests(members), instance.memory, model, seed, way)
+    def served(members: Integers, way: Way) -> AttainingServer:
+        return AttainingServer(table.of_requests(members), instance.memory, model, seed, way)
 
     best: _Fleet | None = None
     for limit in _LIMITS:
@@ -102,7 +102,7 @@ def attaining_in_seconds(
     return best.together()
 
 
-class Table(NamedTuple):
+class ServingTable(NamedTuple):
     """Requests as arrays, in nanoseconds.
 
     ``early`` and ``due`` are when the first and the last token are due, ``rest`` limits the time
@@ -121,7 +121,7 @@ class Table(NamedTuple):
     @classmethod
     def of(
         cls, instance: Instance, model: BatchTime, spans: Mapping[int, Span], costs: Floats
-    ) -> Table | None:
+    ) -> ServingTable | None:
         """Return the requests of an instance, None if there are none, or times are too large."""
         arrivals = arrivals_ns(instance)
         part = request_times(instance, model, model.lines, object)
@@ -138,12 +138,12 @@ class Table(NamedTuple):
         takes = np.asarray(takes, dtype=float)
         return cls(begins, prompts, outputs, early, due, rest, takes, costs)
 
-    def of_requests(self, members: Integers) -> Table:
+    def of_requests(self, members: Integers) -> ServingTable:
         """Return the table of some of the requests."""
-        return Table._make(column[members] for column in self)
+        return ServingTable._make(column[members] for column in self)
 
 
-class Server:
+class AttainingServer:
     """Serves the requests of a table with several parameters, and keeps the best run.
 
     Attributes
@@ -156,8 +156,10 @@ class Server:
         Number of requests that can attain alone.
     """
 
-    def __init__(self, table: Table, memory: int, model: BatchTime, seed: int, way: Way) -> None:
-        from kvopt.heuristics.attaining.serving import Due, timed_of  # it loads numba
+    def __init__(
+        self, table: ServingTable, memory: int, model: BatchTime, seed: int, way: Way
+    ) -> None:
+        from kvopt.heuristics.attaining.serving import ServiceDue, timed_of  # it loads numba
 
         self._table, self._seed = table, seed
         self._timed = timed_of(
@@ -166,10 +168,10 @@ class Server:
             table.arrivals,
             table.prompts,
             table.outputs,
-            Due(table.early, table.due, table.rest),
+            ServiceDue(table.early, table.due, table.rest),
         )
         self.most = int(np.isfinite(table.costs).sum())
-        self.best, self.way = Attaining(-1, ()), way
+        self.best, self.way = AttainingSets(-1, ()), way
         self.in_time: Flags = np.zeros(0, dtype=np.bool_)
         self._try(self.way)
 
@@ -188,7 +190,7 @@ class Server:
 
     def _try(self, way: Way) -> None:
         """Run with some parameters, and keep the run if it is the best so far."""
-        from kvopt.heuristics.attaining.serving import Line, serve
+        from kvopt.heuristics.attaining.serving import ServiceLine, serve
 
         costs, count = self._table.costs, len(self._table.costs)
         varied = np.ones(count)
@@ -203,7 +205,7 @@ class Server:
         ranks = np.empty_like(line)
         ranks[line] = np.arange(count)
         starts, resumed = np.full(count, -1, dtype=np.int64), np.zeros((count + 1, 2), dtype=int)
-        lines = Line(
+        lines = ServiceLine(
             line, ranks, np.zeros(count + 1, dtype=int), np.zeros((count + 1, 3), dtype=int)
         )
         attained, waits = serve(
@@ -211,11 +213,11 @@ class Server:
         )
         if attained > self.best.count:
             rows = tuple((number, time, 0) for number, time in resumed[:waits].tolist())
-            self.best = Attaining(int(attained), tuple(starts.tolist()), resumed=rows)
+            self.best = AttainingSets(int(attained), tuple(starts.tolist()), resumed=rows)
             self.way, self.in_time = way, kept == 1
 
 
-def _dealt(table: Table, instance: Instance, limit: float) -> Integers:
+def _dealt(table: ServingTable, instance: Instance, limit: float) -> Integers:
     """Assign each request, as it arrives, to the worker that would complete its others first.
 
     Requests that cost more than a limit add no load: they are likely to be postponed.
@@ -233,7 +235,7 @@ class _Fleet:
     """Workers, each with its best run, and the worker of each request."""
 
     def __init__(
-        self, on: Integers, workers: int, served: Callable[[Integers, Way], Server]
+        self, on: Integers, workers: int, served: Callable[[Integers, Way], AttainingServer]
     ) -> None:
         self._on, self._served = on, served
         self.servers = [served(self._members(worker), Way()) for worker in range(workers)]
@@ -251,7 +253,7 @@ class _Fleet:
         """Return how many can attain alone."""
         return sum(server.most for server in self.servers)
 
-    def move(self, table: Table, random: np.random.Generator, budget: Budget) -> None:
+    def move(self, table: ServingTable, random: np.random.Generator, budget: Budget) -> None:
         """Move late requests and some near them, unless fewer attain then."""
         idle = 0
         while idle < _IDLE * len(self._on) and self.count < self.most and not budget.over():
@@ -279,13 +281,13 @@ class _Fleet:
         if self.count < before:
             self._on, self.servers = on, servers
 
-    def together(self) -> Attaining:
+    def together(self) -> AttainingSets:
         """Return the runs of all workers as one."""
         starts = np.zeros(len(self._on), dtype=np.int64)
         resumed: list[tuple[int, int, int]] = []
         for worker, server in enumerate(self.servers):
             starts[self._members(worker)] = server.best.starts
             resumed += ((number, time, worker) for number, time, _ in server.best.resumed)
-        return Attaining(
+        return AttainingSets(
             self.count, tuple(starts.tolist()), tuple(self._on.tolist()), tuple(resumed)
         )

@@ -15,7 +15,7 @@ LATE = -1
 """Mark, instead of 1, of a request that was kept and is late nevertheless."""
 
 
-class Due(NamedTuple):
+class ServiceDue(NamedTuple):
     """When tokens of requests are due.
 
     Parameters
@@ -31,7 +31,7 @@ class Due(NamedTuple):
     rest: Integers
 
 
-class Pace(NamedTuple):
+class ServicePace(NamedTuple):
     """How long rounds last; see `kvopt.problem.batch_time`."""
 
     by_round: Integers
@@ -51,8 +51,8 @@ class Timed(NamedTuple):
     coming: Integers
     prompts: Integers
     outputs: Integers
-    due: Due
-    pace: Pace
+    due: ServiceDue
+    pace: ServicePace
 
 
 def timed_of(
@@ -61,11 +61,11 @@ def timed_of(
     arrivals: Integers,
     prompts: Integers,
     outputs: Integers,
-    due: Due | None = None,
+    due: ServiceDue | None = None,
 ) -> Timed:
     """Return requests on the clock of a model; without ``due`` no token is ever late."""
     never = np.full(len(arrivals), NEVER)
-    pace = Pace(
+    pace = ServicePace(
         np.array([line.round_ns for line in model.lines], dtype=np.int64),
         np.array([line.token_ns for line in model.lines], dtype=np.int64),
         model.prompt_ns,
@@ -77,12 +77,12 @@ def timed_of(
         np.argsort(arrivals, kind="stable"),
         prompts,
         outputs,
-        Due(never, never, never) if due is None else due,
+        ServiceDue(never, never, never) if due is None else due,
         pace,
     )
 
 
-class Line(NamedTuple):
+class ServiceLine(NamedTuple):
     """Waiting and active requests: arrays that a run writes to.
 
     ``line`` has the requests by rank, ``waiting`` tells for each rank whether it waits; ``active``
@@ -96,7 +96,7 @@ class Line(NamedTuple):
 
 
 @compiled
-def round_length(pace: Pace, tokens: int, prompts: int, held: int) -> int:
+def round_length(pace: ServicePace, tokens: int, prompts: int, held: int) -> int:
     """Return how long a round lasts."""
     longest = 0
     for line in range(len(pace.by_round)):
@@ -133,7 +133,7 @@ def join(active: Integers, count: int, end: int, peak: int, request: int) -> Non
 
 @compiled
 def _delays(
-    pace: Pace,
+    pace: ServicePace,
     active: Integers,
     due: Integers,
     now: int,
@@ -163,7 +163,7 @@ def _delays(
 @compiled
 def serve(
     timed: Timed,
-    lines: Line,
+    lines: ServiceLine,
     kept: Integers,
     window: int,
     patience: float,

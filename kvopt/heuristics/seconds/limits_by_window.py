@@ -58,7 +58,7 @@ _LOAD_STEPS = (2.0, 1.4, 1.15)
 """Factors of limits to try, one after the other."""
 
 
-class Windows:
+class SettingsByWindow:
     """Limits by window on one machine, and the best run so far.
 
     Parameters

@@ -11,15 +11,15 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from kvopt.heuristics.seconds.limits_by_window import Windows, settings_by_load
+from kvopt.heuristics.seconds.limits_by_window import SettingsByWindow, settings_by_load
 from kvopt.heuristics.seconds.server_settings import (
     CLASSES,
     SERVERS_ON_SAMPLE,
     Explored,
-    Grid,
     Kind,
     Latency,
     ServerSetting,
+    SettingsGrid,
     explored,
     is_blind,
     sampled,
@@ -104,9 +104,9 @@ def _server_of(problem: Problem, instance: Instance) -> OneServer | None:
     return OneServer.of(instance.without_prefixes(), problem.clock)
 
 
-def _grid_of(problem: Problem) -> Grid:
+def _grid_of(problem: Problem) -> SettingsGrid:
     is_chunked = problem.scope.covers(Scope.CHUNKS)
-    return Grid(problem.instance, problem.clock.batch_time, chunked=is_chunked)
+    return SettingsGrid(problem.instance, problem.clock.batch_time, chunked=is_chunked)
 
 
 def _in_loops(problem: Problem, server: OneServer) -> Latency:
@@ -233,7 +233,7 @@ def search_over_time(search: Search, budget: Budget) -> None:
         assert server is not None
         within = budget.part(_SERVERS_OVER_TIME / left)
         may_pause, seed = problem.has_pauses, search.limits.seed
-        windows = Windows(server, setting, within, seed, may_pause=may_pause)
+        windows = SettingsByWindow(server, setting, within, seed, may_pause=may_pause)
         events.append({})
         for events[-1] in windows.search():
             if left == 1:

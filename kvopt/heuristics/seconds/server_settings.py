@@ -137,7 +137,7 @@ CLASSES = {"all": _any, "vllm": has_flags, "vllm without outputs": is_blind}
 """Classes of settings, of which each has a best one."""
 
 
-class Grid:
+class SettingsGrid:
     """Settings to try for an instance; a budget where two lines of the model meet is good.
 
     Parameters
@@ -226,7 +226,7 @@ class Explored:
         settings = [s for s, value in self.latencies.items() if kind(s) and value < math.inf]
         return sorted(settings, key=self.latencies.__getitem__)
 
-    def refine(self, grid: Grid, kind: Kind) -> None:
+    def refine(self, grid: SettingsGrid, kind: Kind) -> None:
         """Try settings around the best one of a class, while these gain."""
         for step in _STEPS:
             before = None
@@ -241,7 +241,9 @@ class Explored:
         return [*dict.fromkeys(setting for row in rows for setting in row)]
 
 
-def explored(grid: Grid, latency: Latency, on_sample: Latency | None, budget: Budget) -> Explored:
+def explored(
+    grid: SettingsGrid, latency: Latency, on_sample: Latency | None, budget: Budget
+) -> Explored:
     """Return the settings that were tried: coarse on a sample, then finer on all requests.
 
     Parameters

@@ -41,11 +41,11 @@ from kvopt.heuristics.seconds.timed_nodes import (
     WAITING,
     WAITS,
     Done,
+    NodeTimes,
     Room,
     Rules,
-    Server,
     TimedNode,
-    Times,
+    TimedServer,
     copy_timed,
     cost_of_line,
     empty_nodes,
@@ -175,7 +175,7 @@ class _Beams:
         if node.counts[LATENCY] < (self.best.objective or math.inf):
             self.best = self._as_run(node)
 
-    def _priced(self, turn: int) -> Server:
+    def _priced(self, turn: int) -> TimedServer:
         """Return the server as arrays, with the prices of the fluid on a slower machine."""
         instance, model, part = self._instance, self._clock.batch_time, self._shares
         _, prompts, outputs = columns_of(instance)
@@ -194,9 +194,9 @@ class _Beams:
         begin, step = min(arrivals), float(grid[1] - grid[0])
         costs = np.zeros(len(line)), np.zeros(len(line))
         rest = float(fixed), float(decode - fixed)
-        times = Times(prices, begin, step, takes, works, waits, *costs, *rest)
+        times = NodeTimes(prices, begin, step, takes, works, waits, *costs, *rest)
         find_cheapest(timed, times)
-        return Server(timed, times, line, line.argsort(), np.log(takes))
+        return TimedServer(timed, times, line, line.argsort(), np.log(takes))
 
     def _horizons(self, turn: int) -> tuple[int, int]:
         """Return the nanoseconds of a layer and of the look-ahead."""
@@ -218,7 +218,7 @@ class _Beams:
 
 
 def run_of_beam(
-    pool: Executor, rooms: list[Room], server: Server, plan: BeamPlan, budget: Budget
+    pool: Executor, rooms: list[Room], server: TimedServer, plan: BeamPlan, budget: Budget
 ) -> TimedNode:
     """Return the end of the best run of a beam; its events are in the first work array.
 
@@ -235,13 +235,13 @@ def run_of_beam(
     return node
 
 
-def _active_limit(server: Server) -> int:
+def _active_limit(server: TimedServer) -> int:
     """Return the length of rows for active requests."""
     timed = server.timed
     return int(min(len(timed.arrivals), timed.memory // (timed.prompts.min() + 1))) + 1
 
 
-def _room_for(server: Server) -> Room:
+def _room_for(server: TimedServer) -> Room:
     """Return work arrays of one expansion."""
     count = len(server.timed.arrivals)
     nodes = empty_nodes(1, count, _active_limit(server))
@@ -249,13 +249,13 @@ def _room_for(server: Server) -> Room:
     return Room(nodes, TimedNode(*(field[0] for field in nodes)), done, np.zeros(count))
 
 
-def _beam_for(server: Server, plan: BeamPlan) -> Beam:
+def _beam_for(server: TimedServer, plan: BeamPlan) -> Beam:
     """Return a beam of one node, before any request has arrived."""
     size = plan.width, len(server.timed.arrivals), _active_limit(server)
     return beam_of(empty_nodes(*size), empty_nodes(*size), plan, _USUAL)
 
 
-def _work_on(server: Server, plan: BeamPlan) -> BeamLoops:
+def _work_on(server: TimedServer, plan: BeamPlan) -> BeamLoops:
     """Return the compiled loops of a beam, and the arrivals."""
     return BeamLoops(np.sort(server.timed.arrivals), _progress, partial(_make_tries, server, plan))
 
@@ -267,7 +267,7 @@ def _progress(nodes: TimedNode) -> tuple[Flags, Integers]:
 
 
 def _made_again(
-    server: Server, plan: BeamPlan, room: Room, past: Sequence[tuple[int, int]]
+    server: TimedServer, plan: BeamPlan, room: Room, past: Sequence[tuple[int, int]]
 ) -> TimedNode:
     """Return the end of a run of a beam that is run again, with its events in a work array."""
     beam = _beam_for(server, plan._replace(width=1, draws=1))
@@ -277,7 +277,7 @@ def _made_again(
 
 @compiled
 def _drawn(
-    server: Server,  # noqa: ARG001
+    server: TimedServer,  # noqa: ARG001
     node: TimedNode,
     usual: Floats,
     room: Room,

@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kvopt.heuristics.attaining.serving import Pace, Timed, fits, join, round_length
+from kvopt.heuristics.attaining.serving import ServicePace, Timed, fits, join, round_length
 from kvopt.kernels.compiled import compiled
 from kvopt.kernels.copying import place_of
 from kvopt.kernels.magnitudes import NEVER
@@ -52,7 +52,7 @@ class Rules(NamedTuple):
     together: float
 
 
-class Times(NamedTuple):
+class NodeTimes(NamedTuple):
     """Prices of machine time, and the machine time of requests.
 
     Parameters
@@ -98,7 +98,7 @@ class TimedNode(NamedTuple):
     active: Integers
 
 
-class Server(NamedTuple):
+class TimedServer(NamedTuple):
     """Requests on a clock, prices of machine time, and the line in which requests wait.
 
     Parameters
@@ -110,7 +110,7 @@ class Server(NamedTuple):
     """
 
     timed: Timed
-    times: Times
+    times: NodeTimes
     line: Integers
     ranks: Integers
     keys: Floats
@@ -162,7 +162,7 @@ def copy_timed(nodes: TimedNode, row: int, copies: TimedNode, at: int, seen: int
 
 
 @compiled
-def run_on(server: Server, node: TimedNode, rules: Rules, until: int, room: Room) -> float:
+def run_on(server: TimedServer, node: TimedNode, rules: Rules, until: int, room: Room) -> float:
     """Run a node until a time, and return its cost above the bound of the prices."""
     timed, times, done, ranks = server.timed, server.times, room.done, server.ranks
     counts, queue, cost, arrivals = node.counts, node.queue, 0.0, timed.arrivals
@@ -219,9 +219,9 @@ def run_on(server: Server, node: TimedNode, rules: Rules, until: int, room: Room
 
 @compiled
 def _pass_rounds(
-    pace: Pace,
+    pace: ServicePace,
     share: float,
-    times: Times,
+    times: NodeTimes,
     node: TimedNode,
     started: int,
     prompts: int,
@@ -293,7 +293,7 @@ def _next(
 
 
 @compiled
-def cost_of_line(server: Server, node: TimedNode) -> float:
+def cost_of_line(server: TimedServer, node: TimedNode) -> float:
     """Return the loss of waiting requests by now against their cheapest starts."""
     cost, unhurried, now = 0.0, 0, node.counts[TIME]
     timed, times = server.timed, server.times
@@ -310,7 +310,7 @@ def cost_of_line(server: Server, node: TimedNode) -> float:
 
 
 @compiled
-def reduced_cost(timed: Timed, times: Times, i: int, start: int) -> float:
+def reduced_cost(timed: Timed, times: NodeTimes, i: int, start: int) -> float:
     """Return about the reduced cost of a start."""
     served = start + times.waits[i]
     paid = times.takes[i] * price_at(times, served)
@@ -318,7 +318,7 @@ def reduced_cost(timed: Timed, times: Times, i: int, start: int) -> float:
 
 
 @compiled
-def price_at(times: Times, time: float) -> float:
+def price_at(times: NodeTimes, time: float) -> float:
     """Return the price of a nanosecond."""
     place = (time - times.begin) / times.step
     before = int(place)
@@ -329,7 +329,7 @@ def price_at(times: Times, time: float) -> float:
 
 
 @compiled
-def find_cheapest(timed: Timed, times: Times) -> None:
+def find_cheapest(timed: Timed, times: NodeTimes) -> None:
     """Find the lowest cost of each request, at its arrival or at the times of given prices."""
     for i in range(len(timed.arrivals)):
         arrival = timed.arrivals[i]

@@ -107,7 +107,7 @@ class ServerState(NamedTuple):
     growing: Integers
 
 
-class Record(NamedTuple):
+class DecisionRecord(NamedTuple):
     """Events of a run, as far as the arrays have room for them.
 
     Parameters
@@ -142,7 +142,7 @@ def copy_state(state: ServerState, copy: ServerState) -> None:
 
 @compiled
 def serve_until(
-    served: Served, settings: WindowLimits, state: ServerState, until: int, record: Record
+    served: Served, settings: WindowLimits, state: ServerState, until: int, record: DecisionRecord
 ) -> None:
     """Let rounds pass that begin before a time, or until all requests are completed.
 
@@ -462,10 +462,10 @@ class OneServer:
             np.zeros(self.instance.block_size, dtype=np.int64),
         )
 
-    def record(self, spans: int = 0, pieces: int = 0) -> Record:
+    def record(self, spans: int = 0, pieces: int = 0) -> DecisionRecord:
         """Return room for events; without any nothing but resumptions is recorded."""
         rows = (spans, 3), (pieces, 4), (len(self.instance) + 1, 2)
-        return Record(*(np.zeros(shape, dtype=np.int64) for shape in rows))
+        return DecisionRecord(*(np.zeros(shape, dtype=np.int64) for shape in rows))
 
     def latency(self, by: str, limits: WindowLimits) -> tuple[int, bool]:
         """Return the total latency of a run, and whether it pauses requests."""
@@ -488,7 +488,7 @@ class OneServer:
             "resumed": [{now: time + self._origin for now, time in resumed}],
         }
 
-    def _run(self, by: str, limits: WindowLimits, record: Record) -> ServerState:
+    def _run(self, by: str, limits: WindowLimits, record: DecisionRecord) -> ServerState:
         """Serve all requests within the limit of active ones; return the state at the end."""
         state = self.state()
         serve_until(self.line(by), self.capped(limits), state, NEVER, record)

@@ -18,7 +18,7 @@ from math import prod
 from typing import NamedTuple
 
 from kvopt.bounds.slo_prices import Span
-from kvopt.heuristics.attaining.in_rounds import Attaining
+from kvopt.heuristics.attaining.in_rounds import AttainingSets
 from kvopt.heuristics.seconds.worker_moves import joined_run
 from kvopt.incumbent.incumbent import Search
 from kvopt.kernels.budget import Budget, wall_time
@@ -66,7 +66,7 @@ class Goal(NamedTuple):
     due: Callable[[int, int], float] | None = None
 
 
-class Node(NamedTuple):
+class SearchNode(NamedTuple):
     """A partial run.
 
     Parameters
@@ -98,7 +98,7 @@ class Node(NamedTuple):
     due: tuple[tuple[int, float], ...] = ()
 
 
-class Runs:
+class RunSearch:
     """The runs of one worker; a model of None means rounds."""
 
     def __init__(self, instance: Instance, model: BatchTime | None) -> None:
@@ -112,14 +112,14 @@ class Runs:
 
     def best(
         self, goal: Goal, limit: float, is_over: Callable[[], bool], bound: float = 0
-    ) -> tuple[Node | None, float, bool]:
+    ) -> tuple[SearchNode | None, float, bool]:
         """Return the best run below a limit, its cost, and whether the search was complete.
 
         No run costs less than ``bound``.
         """
-        best_node: Node | None = None
+        best_node: SearchNode | None = None
         seen: dict[object, float] = {}
-        nodes = [Node(0, min(self.arrivals, default=0))]
+        nodes = [SearchNode(0, min(self.arrivals, default=0))]
         while nodes and limit > bound:
             if is_over():
                 return best_node, limit, False
@@ -170,7 +170,7 @@ class Runs:
         """Return the tokens of the nodes that some requests use, each counted once."""
         return self._forest.tokens(active) if self._forest.weights else 0
 
-    def after(self, node: Node, chosen: Sequence[int], goal: Goal) -> Node:
+    def after(self, node: SearchNode, chosen: Sequence[int], goal: Goal) -> SearchNode:
         """Return a run with one more round, in which some requests begin."""
         round_, now, active, starts, waits, cost, unused, due = node
         begin = max([now, *(self.arrivals[i] for i in chosen)])
@@ -192,7 +192,7 @@ class Runs:
             due = tuple(sorted(pair for pair in due if pair[0] in going))
         active = tuple(pair for pair in active if pair[1] < self.outputs[pair[0]])
         starts = (*starts, *((i, round_) for i in chosen))
-        return Node(round_ + 1, end, active, starts, waits, cost, unused, due)
+        return SearchNode(round_ + 1, end, active, starts, waits, cost, unused, due)
 
     def _prefilled(self, active: Pairs, chosen: Sequence[int], unused: Pairs) -> tuple[int, Pairs]:
         """Return the prompt tokens that are not in the cache, and the nodes that remain unused."""
@@ -263,11 +263,11 @@ def search_all(search: Search, _: Budget) -> None:
         return rounds > _MAX_ROUNDS or search.budget.over()
 
     upper = math.inf if search.objective is None else search.objective
-    optima: dict[int, tuple[float, Node]] = {}
+    optima: dict[int, tuple[float, SearchNode]] = {}
     everything = (1 << count) - 1
     for bits in range(1 if instance.workers > 1 else everything, everything + 1):
         members = [i for i in range(count) if bits >> i & 1]
-        runs = Runs(instance.of_one_worker(members), search.clock.batch_time)
+        runs = RunSearch(instance.of_one_worker(members), search.clock.batch_time)
         node, value, is_complete = runs.best(_latency_goal(runs), upper, is_over)
         if node is not None:
             optima[bits] = value, node
@@ -279,7 +279,7 @@ def search_all(search: Search, _: Budget) -> None:
         starts, workers, resumed = [0] * count, [0] * count, list[dict[int, int]]()
         for worker, bits in enumerate(parts):
             members = [i for i in range(count) if bits >> i & 1]
-            node = optima[bits][1] if bits else Node(0, 0)
+            node = optima[bits][1] if bits else SearchNode(0, 0)
             for place, start in node.starts:
                 starts[members[place]], workers[members[place]] = start, worker
             resumed.append(dict(node.waits))
@@ -290,7 +290,7 @@ def search_all(search: Search, _: Budget) -> None:
 
 
 def _best_partition(
-    instance: Instance, optima: Mapping[int, tuple[float, Node]]
+    instance: Instance, optima: Mapping[int, tuple[float, SearchNode]]
 ) -> tuple[float, tuple[int, ...]]:
     """Return the least total latency, and the requests of each worker as the bits of a set."""
 
@@ -313,7 +313,7 @@ def _best_partition(
     return best((1 << len(instance)) - 1, instance.workers)
 
 
-def _latency_goal(runs: Runs) -> Goal:
+def _latency_goal(runs: RunSearch) -> Goal:
     """Return the goal of least latency; each request costs its latency."""
     arrivals, alone = runs.arrivals, cache(runs.alone)
 
@@ -335,7 +335,7 @@ def best_in_time(
     attained: int,
     ceiling: int,
     should_stop: Callable[[], bool],
-) -> Attaining | None:
+) -> AttainingSets | None:
     """Return a run in which more attain than known, None without one or beyond the limit.
 
     It is the best one, unless the search was stopped.
@@ -351,7 +351,7 @@ def best_in_time(
     should_stop
         Asked now and then.
     """
-    runs = Runs(instance, model)
+    runs = RunSearch(instance, model)
 
     def due(i: int, first: int) -> float:
         arrival, span = runs.arrivals[i], spans.get(i)
@@ -376,10 +376,10 @@ def best_in_time(
             node = runs.after(node, (), goal)
     resumed = () if runs.is_even else tuple((number, begin, 0) for number, begin in node.waits)
     starts = tuple(start for _, start in sorted(node.starts))
-    return Attaining(runs.count - int(missed), starts, resumed=resumed)
+    return AttainingSets(runs.count - int(missed), starts, resumed=resumed)
 
 
-def _work(runs: Runs, latest: Sequence[float]) -> int:
+def _work(runs: RunSearch, latest: Sequence[float]) -> int:
     """Count the runs, in which a request begins in any round in time or never, and their steps.
 
     A step takes longer with more active requests, and few runs are evaluated to their end.

@@ -47,7 +47,7 @@ _BITS = 62
 """Bits of a label with the packed tokens of all requests."""
 
 
-class Group(NamedTuple):
+class RequestGroup(NamedTuple):
     """Some requests and their table.
 
     Parameters
@@ -101,7 +101,7 @@ class Packed(NamedTuple):
     ahead: Integers
 
 
-class Layer(NamedTuple):
+class PausedLayer(NamedTuple):
     """Labels of a round, and their waiting so far."""
 
     labels: Integers
@@ -166,8 +166,8 @@ def _following(
     while begin < len(labels):
         if should_stop():
             raise Stopped
-        new = Layer(np.empty(room, dtype=np.int64), np.empty(room, dtype=np.int64))
-        count, begin = _extend(problem, costs, Layer(labels, waits), begin, time, upper, new)
+        new = PausedLayer(np.empty(room, dtype=np.int64), np.empty(room, dtype=np.int64))
+        count, begin = _extend(problem, costs, PausedLayer(labels, waits), begin, time, upper, new)
         reached, waited = _merged(
             np.concatenate((reached, new.labels[:count])),
             np.concatenate((waited, new.waits[:count])),
@@ -185,7 +185,7 @@ def _merged(labels: Integers, waits: Integers) -> tuple[Integers, Integers]:
     return labels[firsts], waits[firsts]
 
 
-def _packed(instance: Instance, prices: PriceProof) -> tuple[Packed, list[Group]]:
+def _packed(instance: Instance, prices: PriceProof) -> tuple[Packed, list[RequestGroup]]:
     """Return the arrays of the search, with requests in the order of groups, and the groups."""
     last = max(len(prices.numerators), instance.last_arrival)
     if sum(request.output.bit_length() for request in instance) > _BITS:
@@ -236,7 +236,13 @@ def _behind(problem: Packed, labels: Integers, waits: Integers) -> Flags:
 
 @compiled
 def _extend(
-    problem: Packed, costs: Integers, layer: Layer, begin: int, time: int, upper: int, new: Layer
+    problem: Packed,
+    costs: Integers,
+    layer: PausedLayer,
+    begin: int,
+    time: int,
+    upper: int,
+    new: PausedLayer,
 ) -> tuple[int, int]:
     """Extend labels from one on until the arrays are full; return how many, and the next one.
 
@@ -340,7 +346,7 @@ def _tokens(problem: Packed, labels: Integers) -> Integers:
 # ---- groups at prices --------------------------------------------------------------------------
 
 
-def groups_of(instance: Instance, last: int, max_entries: int = 1 << 24) -> list[Group]:
+def groups_of(instance: Instance, last: int, max_entries: int = 1 << 24) -> list[RequestGroup]:
     """Group requests of large peaks, as many as tables of so many entries, 8 bytes each, allow.
 
     Raises
@@ -363,14 +369,14 @@ def groups_of(instance: Instance, last: int, max_entries: int = 1 << 24) -> list
     return [_empty(instance, tuple(members), last) for members in groups]
 
 
-def _empty(instance: Instance, members: tuple[int, ...], last: int) -> Group:
+def _empty(instance: Instance, members: tuple[int, ...], last: int) -> RequestGroup:
     rows = np.array([instance.requests[i].kind for i in members], dtype=np.int64)
     strides = np.cumprod([1, *(rows[:, 2] + 1)])
     table = np.empty((last + 1, strides[-1]), dtype=np.int64)
-    return Group(members, rows, strides[:-1], table)
+    return RequestGroup(members, rows, strides[:-1], table)
 
 
-def fill(groups: Sequence[Group], memory: int, prices: Integers, unit: int) -> int:
+def fill(groups: Sequence[RequestGroup], memory: int, prices: Integers, unit: int) -> int:
     """Fill the tables at these prices and return their value, in units."""
     for group in groups:
         _fill(memory, prices, unit, group.rows, group.strides, group.table)

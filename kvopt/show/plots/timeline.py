@@ -29,7 +29,7 @@ them at its end.  So both agree at the end of every round.
 """
 
 
-class Work(NamedTuple):
+class WorkPiece(NamedTuple):
     """An interval of work of one request, in a position of the instance, on a worker.
 
     ``first`` is the end of its first round; ``before`` are the tokens that the request had produced
@@ -56,7 +56,7 @@ class Timeline:
     """
 
     instance: Instance
-    work: Sequence[Work]
+    work: Sequence[WorkPiece]
     arrivals: Sequence[float]
     measured: Sequence[tuple[int, Curve]] = ()
     label: str = ""
@@ -104,7 +104,7 @@ class Timeline:
         never = (self.instance.workers, self.end, self.end)
         return sorted(range(len(self.instance)), key=lambda i: (*first.get(i, never), i))
 
-    def tokens(self, piece: Work) -> Curve:
+    def tokens(self, piece: WorkPiece) -> Curve:
         """Return the tokens that a request holds in an interval of work."""
         held = self.instance[piece.request].prompt + piece.before
         if not self.stepped:
@@ -115,7 +115,7 @@ class Timeline:
         times = piece.begin + np.append(rounds, len(rounds))
         return np.repeat(times, 2), np.concatenate(([0], np.repeat(grown, 2), [0]))
 
-    def prompt(self, piece: Work) -> Curve:
+    def prompt(self, piece: WorkPiece) -> Curve:
         """Return the prompt that a request holds in an interval of work."""
         return _level(piece.begin, piece.end, self.instance[piece.request].prompt)
 
@@ -148,7 +148,7 @@ class Timeline:
         }
         return summed(_level(*span, 1) for kind in kinds for span in spans[kind])
 
-    def _of(self, worker: int | None) -> Iterable[Work]:
+    def _of(self, worker: int | None) -> Iterable[WorkPiece]:
         return (piece for piece in self.work if worker in (None, piece.worker))
 
 

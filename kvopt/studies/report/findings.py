@@ -30,7 +30,7 @@ _SIZE = "n"
 
 
 @dataclass(frozen=True)
-class Family:
+class FamilyFindings:
     """One heading: its groups, the smallest mean ratio first, and its instances."""
 
     name: str
@@ -102,7 +102,7 @@ class Findings:
         return self._works[_work(record)][0]
 
     @cached_property
-    def families(self) -> list[Family]:
+    def families(self) -> list[FamilyFindings]:
         """The runs by heading, in the order of the page."""
         unequal = differing(map(_limits, self.runs))
 
@@ -117,7 +117,9 @@ class Findings:
         )
         instances = grouped(self.instances, lambda record: record.instance.family)
         by_name = grouped(groups, lambda group: group.family)
-        return [Family(name, group, instances.get(name, [])) for name, group in by_name.items()]
+        return [
+            FamilyFindings(name, group, instances.get(name, [])) for name, group in by_name.items()
+        ]
 
     @cached_property
     def groups(self) -> list[Runs]:

@@ -19,7 +19,7 @@ from kvopt.show.summary import counted, rounded
 from kvopt.show.summary import spread as spread_of
 from kvopt.studies.ratio_intervals import Runs, four_digits, places_of, ratio_of
 from kvopt.studies.record_lines import COUNTS, Record, grouped, natural
-from kvopt.studies.report.findings import Family, differing, in_words
+from kvopt.studies.report.findings import FamilyFindings, differing, in_words
 from kvopt.studies.report.pages import BOUND, OPTIMUM, TEXTS, Cell, Context, picture, pieces, sign
 
 _RATIO = "ratio to the optimum"
@@ -92,7 +92,7 @@ def times_of(record: Record) -> dict[str, Any]:
 # ---- ratios
 
 
-def ranking(_: Context, family: Family) -> list[Markup]:
+def ranking(_: Context, family: FamilyFindings) -> list[Markup]:
     """Return a picture of the mean ratios."""
     bars = []
     for group in family.groups:
@@ -108,13 +108,13 @@ def ranking(_: Context, family: Family) -> list[Markup]:
     return [picture(family.name, figure, f"{family.name}: mean ratios of {len(bars)} schedulers")]
 
 
-def runs(context: Context, family: Family) -> list[Markup]:
+def runs(context: Context, family: FamilyFindings) -> list[Markup]:
     """Return the ratio of every run against the size of its instance."""
     drawn = [group for group in family.groups if len(group.ratios) >= _MANY]
     return [_against_size(context, family, group) for group in drawn]
 
 
-def _against_size(context: Context, family: Family, group: Runs) -> Markup:
+def _against_size(context: Context, family: FamilyFindings, group: Runs) -> Markup:
     """Draw the ratios of a scheduler at the sizes of the instances, each with its description.
 
     Instances of one size are drawn side by side.
@@ -260,7 +260,7 @@ def latency(context: Context) -> str:
     return Markup().join(map(_latencies, context.study.families))
 
 
-def _latencies(family: Family) -> Markup:
+def _latencies(family: FamilyFindings) -> Markup:
     """Return the largest number of requests as picture and table, and tables of the others."""
     sizes = {record.instance.requests for record in family.instances if record.in_seconds}
     cache = spread_of([record.instance.memory for record in family.instances])

@@ -18,7 +18,12 @@ from typing import TYPE_CHECKING
 
 from kvopt.files.atomic import own_descriptor, write_atomically
 from kvopt.studies.report import pictures, tables
-from kvopt.studies.report.findings import Family, Findings, check_certificates, read_findings
+from kvopt.studies.report.findings import (
+    FamilyFindings,
+    Findings,
+    check_certificates,
+    read_findings,
+)
 from kvopt.studies.report.pages import TEXTS, Context, pieces, rendered
 from kvopt.studies.report.pictures import times_of
 from kvopt.studies.report.worst import worst
@@ -60,7 +65,7 @@ WHOLE: dict[str, Callable[[Context], str]] = {
 }
 """Functions that make a section, empty without data."""
 
-BY_FAMILY: dict[str, Callable[[Context, Family], Sequence[Markup]]] = {
+BY_FAMILY: dict[str, Callable[[Context, FamilyFindings], Sequence[Markup]]] = {
     "ranking": pictures.ranking,
     "runs": pictures.runs,
 }
