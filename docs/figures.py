@@ -395,7 +395,7 @@ def rooms() -> Picture:
             middle = 27 + width * (column + 0.5)
             picture.text(middle, y + 17, name, "on", "middle")
     picture.arrow((510, 46), (510, 44 + 30 * len(layers)))
-    picture.text(560, 32, "Problems: two corners, nine axes", "ink bold")
+    picture.text(560, 32, "Problems: two corners, and axes between them", "ink bold")
     for (name, axes, answers), y in zip(CORNERS, (46, 316), strict=True):
         picture.box(560, y, 310, 175, "stone")
         picture.text(575, y + 26, name, "on bold")
