@@ -31,9 +31,9 @@ from kvopt.problem.problem import Problem
 if TYPE_CHECKING:
     from kvopt.bounds.scan import Scanner
 
-_FIRST_LOOK, _LEAST_STEPS = 2.0, 16
+_FIRST_LOOK, _MIN_STEPS = 2.0, 16
 """Seconds and steps after which the gain of an ascent is first measured."""
-MOST_STEPS = 6000
+MAX_STEPS = 6000
 """Limit of the steps of an ascent: the bound against time, where no limit is set."""
 _BYTES = 400
 """Bytes that prices take for each round: tables of sums, directions, integers of a proof."""
@@ -169,7 +169,7 @@ def lagrangian_bounds(
     problem: Problem,
     budget: Budget,
     limits: Limits,
-    least_gain: float = 0.0,
+    minimum_gain: float = 0.0,
     whole: Budget | None = None,
 ) -> Iterator[CheckedBound]:
     """Yield the bound of fluid prices, then better and better ones, while time is left.
@@ -200,7 +200,7 @@ def lagrangian_bounds(
     scanner = Scanner(kinds, limits.threads, whole, pauses=pauses)
     with suppress(Stopped):
         ascent = Ascent(scanner.at(instance.total_memory), first_prices(instance), falling=falling)
-        for prices in rising_prices(ascent, budget, least_gain):
+        for prices in rising_prices(ascent, budget, minimum_gain):
             yield checked_prices(problem.instance, name, scanner, prices)
 
 
@@ -213,7 +213,7 @@ def priced_rounds(instance: Instance, budget: Budget, limits: Limits) -> int:
     return rounds
 
 
-def rising_prices(ascent: Ascent, budget: Budget, least_gain: float = 0.0) -> Iterator[Floats]:
+def rising_prices(ascent: Ascent, budget: Budget, minimum_gain: float = 0.0) -> Iterator[Floats]:
     """Yield the first prices of an ascent, then better and better ones, while time is left.
 
     Whenever its time has doubled, the ascent must have gained that share of its value.
@@ -223,12 +223,12 @@ def rising_prices(ascent: Ascent, budget: Budget, least_gain: float = 0.0) -> It
     yield ascent.prices
     yielded, at = ascent.value, 0
     spare = 2 * (wall_time() - began) + 0.05  # to evaluate once more, and to spare
-    for count in range(MOST_STEPS):
+    for count in range(MAX_STEPS):
         if budget.left < spare:
             break
-        if (took := wall_time() - began) >= look and count + 1 >= _LEAST_STEPS:
+        if (took := wall_time() - began) >= look and count + 1 >= _MIN_STEPS:
             gained, look, value = ascent.value - value, 2 * took, ascent.value
-            if gained < least_gain * value:
+            if gained < minimum_gain * value:
                 break
         if not ascent.step():
             break

@@ -57,7 +57,7 @@ _FACTOR, _NEAR, _KEPT = 2.0, 0.002, 0.95
 """Logarithm of the factor by which shares grow, aim as a share of the value below which it falls,
 and weight of the steps before."""
 _PACE = Pace(stages=((40, 0.01),), largest=1e-9)
-_LEAST = 1e-4
+_LOWEST = 1e-4
 """Share that may still grow."""
 
 
@@ -148,7 +148,7 @@ class PrefixScanner(Scanner):
         owners, nodes = zip(*rows, strict=True)
         self._owners, self._nodes = np.array(owners), np.array(nodes)
         self._private, self._weights = np.array(forest.private), np.array(forest.weights)
-        self._most = users_together(instance)
+        self._limits = users_together(instance)
         self._borders, last = borders, int(borders[-1])
         self._interval = np.maximum(np.searchsorted(borders, np.arange(last + 1)) - 1, 0)
         self._rows = np.searchsorted(self._owners, np.arange(len(instance) + 1))
@@ -163,9 +163,9 @@ class PrefixScanner(Scanner):
         shares = np.where(is_there, shares, 0.0)
         sums: Floats = np.zeros((len(self._weights), shares.shape[1]))
         np.add.at(sums, self._nodes, shares)
-        for node in np.flatnonzero(np.bincount(self._nodes) > self._most):
+        for node in np.flatnonzero(np.bincount(self._nodes) > self._limits):
             ascending = np.sort(shares[self._nodes == node], axis=0)
-            sums[node] = ascending[-self._most[node] :].sum(axis=0)
+            sums[node] = ascending[-self._limits[node] :].sum(axis=0)
         scaled: Floats = shares / np.maximum(sums, 1e-300)[self._nodes]
         return scaled
 
@@ -207,7 +207,7 @@ class PrefixScanner(Scanner):
         Each share grows by the mean part of what its interval costs that falls into the run of
         its user.  Starts are sampled, so the value may be too high: it only steers.
         """
-        grown = np.maximum(self.shares, _LEAST) * np.exp(self.factor * self._mean_paid_parts)
+        grown = np.maximum(self.shares, _LOWEST) * np.exp(self.factor * self._mean_paid_parts)
         self.shares = self._within_limits(grown)
         levels = self._levels(self.shares, 1.0)
         costs, starts, paid = self._cheapest(prices, levels, 1.0, 1.0, _STEP)

@@ -82,7 +82,7 @@ def slot_bounds(
     solve: Solve,
     budget: Budget,
     limits: Limits,
-    least_gain: float = 0.0,
+    minimum_gain: float = 0.0,
     whole: Budget | None = None,
 ) -> Iterator[CheckedBound]:
     """Yield better and better bounds by prices of tokens and slots, none if slots gain nothing.
@@ -115,7 +115,7 @@ def slot_bounds(
         if best is not None:
             ascent, scanner = best
             scanner.reach = int(scanner.borders[-1]) // _MEANS
-            for prices in rising_prices(ascent, budget, least_gain):
+            for prices in rising_prices(ascent, budget, minimum_gain):
                 yield checked_prices(instance, "slots", scanner, prices)
 
 

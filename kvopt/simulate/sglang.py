@@ -34,9 +34,9 @@ FALLS_WITHIN = 600
 """Rounds of tokens over which the share falls."""
 AHEAD = 20
 """Expected tokens of each request after a retraction."""
-MOST_EXPECTED = 4096
+MAX_EXPECTED = 4096
 """Limit of the reserved tokens of one request."""
-MOST_SORTED = 128
+MAX_SORTED = 128
 """A longer line is not sorted by matches."""
 
 
@@ -79,7 +79,7 @@ class SglangServer(Server):
 
     def _round(self) -> None:
         self._prompts = 0
-        if self.policy.order == "lpm" and self._cache and len(self._waiting) <= MOST_SORTED:
+        if self.policy.order == "lpm" and self._cache and len(self._waiting) <= MAX_SORTED:
             self._drop()
             self._waiting.sort(key=self._cache.matched, reverse=True)
         admitted = self._admitted()
@@ -134,7 +134,7 @@ class SglangServer(Server):
 
     def _expected(self, i: int) -> int:
         """Return how many tokens a request may still produce, in the view of the server."""
-        return min(max(self.believed[i] - self._done_by(i), 0), MOST_EXPECTED)
+        return min(max(self.believed[i] - self._done_by(i), 0), MAX_EXPECTED)
 
     def _needed(self, line: Iterable[int]) -> int:
         """Return the pages that requests need to yield a token each."""

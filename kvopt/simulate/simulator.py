@@ -25,7 +25,7 @@ from kvopt.simulate.policies.interface import Need, Policy, View
 from kvopt.timetable.prefix_cache import Cache
 from kvopt.timetable.work_intervals import Chunks, Lost
 
-MOST_EVICTIONS = 200_000
+MAX_EVICTIONS = 200_000
 """Evictions without a completion after which a run counts as a livelock, despite later arrivals."""
 
 
@@ -282,8 +282,8 @@ class Simulation(Worker):
         if self._evict():
             if self._repeats():
                 self._ending = f"repeats itself for ever from round {self.view.now:,} on"
-            elif self._fruitless >= MOST_EVICTIONS:
-                self._ending = f"ended after {MOST_EVICTIONS:,} evictions without a completion"
+            elif self._fruitless >= MAX_EVICTIONS:
+                self._ending = f"ended after {MAX_EVICTIONS:,} evictions without a completion"
         return self._ending is None
 
     def take(self) -> list[int]:

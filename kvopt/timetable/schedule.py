@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from kvopt.show.plots.timeline import Timeline, WorkPiece
 
-_MOST_VIOLATIONS = 20
+_MAX_VIOLATIONS = 20
 """Limit of the violations that a check lists."""
 
 
@@ -214,7 +214,7 @@ class Schedule(Timetable):
             violations = (
                 f"worker {number}, {text}" for number, part in parts for text in part._violations
             )
-        return tuple(islice(violations, _MOST_VIOLATIONS))
+        return tuple(islice(violations, _MAX_VIOLATIONS))
 
     def _misshapen(self) -> Iterator[str]:
         """Report impossible work, which has no times and no memory."""

@@ -52,7 +52,7 @@ def brief(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(engine, "improve", improve_soon)
     monkeypatch.setattr(reinsertion, "search_reinsertions", brief_search)
     monkeypatch.setattr(reinsertion, "search_with_pauses", brief_pauses)
-    monkeypatch.setattr(lagrangian, "MOST_STEPS", 4)
+    monkeypatch.setattr(lagrangian, "MAX_STEPS", 4)
 
 
 def drawn(count: int, seed: int, most: int = 5) -> list[Instance]:

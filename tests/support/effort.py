@@ -32,5 +32,5 @@ def examples(count: int) -> settings:
 def few_steps(most: int = 200) -> Iterator[None]:
     """Let ascents of prices end soon: most of their time goes into the last digits."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(lagrangian, "MOST_STEPS", most)
+        patch.setattr(lagrangian, "MAX_STEPS", most)
         yield

@@ -31,9 +31,9 @@ from kvopt.problem.instance import Instance
 
 _PACES = tuple(1 - 0.02 * k for k in range(11))
 """First paces, until two in a row are worse."""
-_FIRST_STEP, _LEAST_STEP = 0.01, 0.00125
+_FIRST_STEP, _MIN_STEP = 0.01, 0.00125
 """First and least distance of two paces to compare."""
-_FIRST_ORDERS, _MOST_ORDERS = 4, 4096
+_FIRST_ORDERS, _MAX_ORDERS = 4, 4096
 """Orders of each few requests in the first pass, and their limit."""
 _IDLE_TURNS = 3
 """The search ends after so many passes without improvement."""
@@ -90,7 +90,7 @@ def search_fluid_orders(search: Search, budget: Budget, seed: int = 0) -> None:
         while idle < _IDLE_TURNS and not budget.over():
             began, before, turn = wall_time(), search.objective, turn + 1
             better = paces.best_of([best, best + step], Tries(orders, seed + turn))
-            step = max(step / 2, _LEAST_STEP) if better == best else step
+            step = max(step / 2, _MIN_STEP) if better == best else step
             best = better
             idle = idle + 1 if search.objective == before else 0
             orders = _next_orders(orders, wall_time() - began, budget.left)
@@ -99,7 +99,7 @@ def search_fluid_orders(search: Search, budget: Budget, seed: int = 0) -> None:
 def _next_orders(orders: int, took: float, left: float) -> int:
     """Return twice the number of orders, or fewer if the next pass would not end in time."""
     if left == math.inf or left > 2 * took:
-        return min(2 * orders, _MOST_ORDERS)
+        return min(2 * orders, _MAX_ORDERS)
     return max(1, int(orders * left / max(took, 1e-3)))
 
 

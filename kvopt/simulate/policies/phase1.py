@@ -55,11 +55,11 @@ from kvopt.simulate.policies.startable_sets import Together, undominated
 
 Phase1 = Literal["auto", "exact", "dp", "swap", "quantile"]
 
-MOST = 1_000
+MAX_WAITING = 1_000
 """Up to so many candidates the best batch usually takes seconds."""
-MOST_EXACT = 100
+MAX_EXACT = 100
 """Up to so many candidates phase 1 is solved exactly."""
-LEAST_QUANTILE = 1000
+MIN_QUANTILE = 1000
 """From so many candidates on it is greedy."""
 _NEVER = 2**62
 """More than any output."""
@@ -177,8 +177,8 @@ def _best(waiting: Sequence[Candidate], memory: int, *, grows: bool) -> list[Can
     easy = waiting[: best_count([0, *accumulate(outputs[:limit].tolist())])]
     if fits(easy, memory):
         return list(easy)  # the shortest of each size: no batch is better, fitting or not
-    if grows and len(waiting) > MOST:
-        raise TooLarge(f"phase1=exact takes {MOST} waiting requests, here are {len(waiting):,}")
+    if grows and len(waiting) > MAX_WAITING:
+        raise TooLarge(f"phase1=exact takes {MAX_WAITING} waiting requests, here are {len(waiting):,}")
     places = undominated(sizes, limit)
     best_sets = Together(sizes[places], outputs[places], memory, limit, grows=grows).best(1)
     best = best_count(
@@ -294,8 +294,8 @@ class Auto:
 
     def __call__(self, waiting: Sequence[Candidate], memory: int) -> list[Candidate]:
         """Return one batch."""
-        name: Phase1 = "quantile" if len(waiting) >= LEAST_QUANTILE else "swap"
-        if len(waiting) <= MOST_EXACT:
+        name: Phase1 = "quantile" if len(waiting) >= MIN_QUANTILE else "swap"
+        if len(waiting) <= MAX_EXACT:
             name = "exact"
         try:
             batch = solver(name, self.seed)(waiting, memory)
