@@ -139,7 +139,7 @@ def test_routers_are_listed(run: Run) -> None:
 def test_a_policy_that_is_refused_leaves_the_runs_before_it(
     run: Run, large: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("kvopt.simulate.policies.phase1.MOST", 20)
+    monkeypatch.setattr("kvopt.simulate.policies.phase1.MAX_WAITING", 20)
     names = ("-P", "mc-sf", "-P", "sorted-f:phase1=exact")
     code, out, err = run("run", large, *names, "--json")
     assert code == 2
