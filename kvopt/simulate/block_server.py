@@ -217,10 +217,13 @@ class Server(Worker):
         self._ends[self.now + left].append((i, work))
 
     def _yielded(self, i: int) -> None:
-        """Record the work of a request since it was admitted."""
+        """Record the work of a request since it was admitted, when it ends, pauses or stalls."""
         work = self._running[i]
         first = self.now if work.start is None else work.start
-        says_more = work.cached or self._cut.get(i) == first  # rounds process prompts at no cost
+        # A segment that begins where chunks end goes on from them.  So one that begins where a
+        # prompt was given up, with no chunks of its own, needs empty ones.  Even rounds have no
+        # work, so there only real chunks count.
+        says_more = work.cached or self._cut.get(i) == first
         if work.chunks or (says_more and not self.clock.is_even):
             pieces = tuple(work.chunks)
             self.chunks.append(Chunks(i, first - len(pieces), pieces, work.cached))

@@ -90,6 +90,9 @@ def _value(problem: Problem, clock: Clock, proof: dict[str, Any], work: Work) ->
         for r, s, nodes in paired(requests, done, firsts)
     ]
     refuse(any(takes <= 0 for takes, _, _ in parts), "lower: a request takes no machine time")
+    # The total counts 1 / (2 memory unit scale), a weight of 1 is ``unit``, and y X of a request is
+    # slope takes / unit.  Its weight less y X counts its time alone, y X counts e (``delays`` are
+    # 2 M X e) and B, which is the fluid's: `_served`, on a clock of time times memory.
     # One server with this memory is as fast as all workers.
     memory, unit = problem.memory * problem.used, max((p[0] for p in parts), default=1) << 30
     total, jobs, works, windows = 0, [], [], []
@@ -155,6 +158,10 @@ def _cut(
 
     ``whole`` is its machine time, times M, and its time alone.  Its first part is its first
     round, and all of it if the ``count`` of others is 0.  The others share its other rounds.
+
+    Alone, a part ends where the next one begins, the last one when the request completes; begins
+    are found from that end back.  Up to the begin of its last round, alone, a delay is free: a
+    round of the part that begins later delays the request.  Works and times alone are by all lines.
     """
     _, prompt, output = request
     by_memory, by_slot = fixed

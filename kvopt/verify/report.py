@@ -132,8 +132,9 @@ def _modules(certificate: dict[str, Any]) -> str:
     names = names.union(*map(modules_of, proofs))
     names |= {"check_eager"} if "eager" in certificate else set()
     further = {f"check_{name}" for name in ("slo", "machine_time") if name in certificate}
-    in_seconds = further and certificate["clock"] != "rounds"
-    names |= further | ({"check_seconds"} if in_seconds else set())
+    names |= further | ({"check_seconds"} if further else set())  # lines, and machine times
+    # A ceiling without a kind has prices of times, whose cheapest ones shared rounds take too.
+    names |= {"check_shared_rounds"} if "slo" in certificate and "kind" not in ceiling else set()
     return f"checked by {len(names)} modules of kvopt/verify: {', '.join(sorted(names))}"
 
 

@@ -65,6 +65,11 @@ def run(search: Search) -> None:
 
 
 def _conclude(highs: Any, search: Search, offer: Callable[[Any], None]) -> None:
+    """Offer what HiGHS ended with; a claim that contradicts what is known is a fault.
+
+    Windows keep an optimal schedule, also if none is better than the known one: so no program is
+    infeasible.  Schedules are checked when offered, so a claimed optimum must be the best known.
+    """
     status = highs.getModelStatus()
     names = load_highspy().HighsModelStatus
     if status == names.kInfeasible:

@@ -110,6 +110,8 @@ def largest_set(
     """
     room = memory - sum(held for held, _ in running) - len(running)  # in the next round
     limit = int(np.searchsorted((np.sort(prompts) + 1).cumsum(), room, "right"))
+    # Earlier requests with prompts that are not longer are in the best set with a member, or could
+    # replace it.  So a member has fewer of them than ``limit``, and, once known, than ``size``.
     places = undominated(prompts, limit)
     together = Together(prompts[places], outputs[places], memory, limit, running)
     size = together.largest()

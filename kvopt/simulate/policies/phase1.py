@@ -178,7 +178,8 @@ def _best(waiting: Sequence[Candidate], memory: int, *, grows: bool) -> list[Can
     if fits(easy, memory):
         return list(easy)  # the shortest of each size: no batch is better, fitting or not
     if grows and len(waiting) > MAX_WAITING:
-        raise TooLarge(f"phase1=exact takes {MAX_WAITING} waiting requests, here are {len(waiting):,}")
+        count = f"{len(waiting):,}"
+        raise TooLarge(f"phase1=exact takes {MAX_WAITING} waiting requests, here are {count}")
     places = undominated(sizes, limit)
     best_sets = Together(sizes[places], outputs[places], memory, limit, grows=grows).best(1)
     best = best_count(
