@@ -267,7 +267,7 @@ def by_definition() -> Iterator[None]:
             (check_seconds, "part_of", part_of),
             (check_seconds, "_served", served),
             (check_seconds, "_company", company),
-            (configurations, "Search", AllSchedules),
+            (configurations, "RepeatedSearch", AllSchedules),
             (configurations.TokenStage, "costs", costs),
             (configurations.StateStage, "costs", state_costs),
             (check_slo.TimePrices, "of_run", cheapest_run),
