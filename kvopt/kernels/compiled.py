@@ -100,7 +100,7 @@ def _kept(function: Callable[..., Any], decorator: Callable[..., Any]) -> Any:
         return decorator()(function)
 
 
-# ---- who compiles ---------------------------------------------------------------------------
+# ---- compilation in another process ---------------------------------------------------------
 
 
 class _Call(threading.local):

@@ -150,7 +150,7 @@ class SglangServer(Server):
         while self._waiting and len(self._running) + len(admitted) < self._limit:
             cached, in_use = self._in_cache(i := self._waiting[0])
             to_process = self._blocks(self._held(i) + 1) * self._block - cached
-            # Cached pages of nobody count as free, so that using them takes memory too; the page
+            # Cached pages without users count as free, so using them takes memory too; the page
             # at the end is a margin of SGLang.
             needed = to_process + cached - in_use + self._expected(i) + self._block
             is_alone = not (self._running or admitted)

@@ -76,7 +76,7 @@ def kept_tokens(pieces: Iterable[Piece], forest: Forest, size: int) -> Mapping[i
 
     def keep(holder: int, begin: int, end: int, tokens: int) -> None:
         if begin < 0:
-            reason = f"finds {tokens} tokens at {end} that nobody has computed"
+            reason = f"finds {tokens} tokens at {end} that were not computed"
             raise InvalidInput(reason, field="chunks")
         row, count = kept[holder], -(-tokens // size) * size
         row[begin, end] = max(row.get((begin, end), 0), count)

@@ -38,7 +38,7 @@ _COMPACT_MORE = (
 )  # fmt: skip
 
 _REFUSED = {
-    "prefix_caching": "a record of all rounds in one object does not say who shares which blocks: "
+    "prefix_caching": "a record of all rounds in one object does not say which blocks are shared: "
     "use the recorder, or --no-enable-prefix-caching",
     "speculation": "a round may yield several tokens of a request, which kvopt does not count: "
     "record without a draft model",
