@@ -80,7 +80,8 @@ class _Directions:
 
     def __init__(self, point: Point, steps: Steps) -> None:
         self._steps, self._taken = steps, 0
-        self._means, self._squares = ([np.zeros_like(column) for column in point] for _ in "ms")
+        self._means = [np.zeros_like(column) for column in point]
+        self._squares = [np.zeros_like(column) for column in point]
 
     def after(self, slope: Point) -> Point:
         """Return the next directions."""
