@@ -108,7 +108,7 @@ class HighsModel(BuiltModel):
 
     def read(self) -> Schedule | None:
         """Return the schedule of the last solution, None without one."""
-        if self.model.getInfo().primal_solution_status != 2:
+        if self.model.getInfo().primal_solution_status != 2:  # feasible
             return None
         values = np.array(self.model.getSolution().col_value)
         return self.program.schedule_of(values[: self.program.num_columns])

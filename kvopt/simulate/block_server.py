@@ -210,6 +210,7 @@ class Server(Worker):
         if self._partial == i:
             self._partial = None
         self._prompts += tokens - 1
+        # At t it holds before + t - now tokens, and needs a block where these fill the last one.
         work.start = self.now
         self._base += work.before - self.now
         self._growing[(self.now - work.before) % self._block] += 1

@@ -77,6 +77,7 @@ def run(search: Search, few_requests: int = 20) -> None:
 
 
 def _run(search: Search, many: bool) -> None:
+    """Search at prices of states, or of tokens if tables are too large, beside local search."""
     assert search.schedule is not None
     is_priced = is_quick(search.instance, search.schedule.makespan)
     # Where forward searches may prove the optimum, local search beside them ends soon.
@@ -110,6 +111,7 @@ def _run(search: Search, many: bool) -> None:
 
 
 def _bound_and_search(search: Search, many: bool) -> None:
+    """Ascend with prices of states, and search at the prices of each stage; claim an optimum."""
     assert search.schedule is not None
     count = len(search.instance)
     width, labels, forward, optimum = FIRST_WIDTH, _FIRST_LABELS, None, None

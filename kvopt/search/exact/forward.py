@@ -104,6 +104,7 @@ class Forward:
         self._search, self._priced, self._evaluation = search, priced, evaluation
         self._limit = limit or search.budget
         self._predecessors = predecessors_of(search.instance)
+        # What reduced costs of the starts of a better schedule may sum to, over the denominator.
         self._budget = (search.schedule.objective - 1) * evaluation.denominator - evaluation.total
         self._lookaheads: dict[int, Lookahead | None] = {}
         self._completions: CostToGo | None = None
@@ -151,6 +152,7 @@ class Forward:
         the target of the next one, and whether there is time for it.  After a search beyond the
         label limit it ends, or with look-ahead continues with smaller steps.
         """
+        # All rises are rounds of latency above the bound of the prices.
         bound = self._evaluation.bound
         proved = (self._search.lower_bound or bound) - bound
         unknown = self._objective() - bound - proved
@@ -209,6 +211,7 @@ class Forward:
             began = wall_time()
             with suppress(Stopped):
                 completions.fill(sets, window, limit)
+            # Latency is an integer, so its bound is rounded up.
             proved = -(-(evaluation.total + completions.rise) // evaluation.denominator)
             self._offer(min(proved, self._objective()), (), look_ahead=True)
             last = max(wall_time() - began, _INSTANT)
@@ -235,6 +238,7 @@ class Forward:
         )
         in_all = None if look_ahead else int(_PLAIN * self._checkable)
         starts = forward.search_exhaustively(max_labels, self._limit, in_all=in_all)
+        # Without starts no schedule is below the target; else none is below these, the best.
         if starts is not None:
             search.offer_starts(starts, "forward search")
             target = self._objective()

@@ -80,6 +80,7 @@ class HSf(AheadPolicy):
         return True
 
     def _chosen(self, view: View, waiting: list[Candidate]) -> list[Candidate]:
+        """Return the largest set; a node counts with the user that completes last."""
         outputs, now, counted, running = view.beliefs.output, view.now, set[int](), []
         ends = {i: max(outputs[i] + start, now + 1) for i, start in view.active.items()}
         for i in sorted(ends, key=ends.__getitem__, reverse=True):

@@ -172,6 +172,7 @@ def _best(waiting: Sequence[Candidate], memory: int, *, grows: bool) -> list[Can
     """
     prompts, outputs = columns(waiting)
     fits, sizes = (starts_together, prompts) if grows else (peaks_fit, prompts + outputs)
+    # By the first completion n members hold n times the least output and n prompts, or n peaks.
     lowest = np.sort(sizes).cumsum() + grows * outputs[0] * np.arange(1, len(waiting) + 1)
     limit = int(lowest.searchsorted(memory, "right"))  # no batch has more members
     easy = waiting[: best_count([0, *accumulate(outputs[:limit].tolist())])]
@@ -228,6 +229,7 @@ def _exchange(peaks: Integers, outputs: Integers, chosen: Flags, slack: int) -> 
     sizes, rank = peaks[by_size], by_size.argsort()
     outside = np.where(chosen[by_size], _NEVER, outputs[by_size])
     while True:
+        # Each member fits in its own place, so at least one size is within.
         members = np.flatnonzero(chosen)
         within = sizes.searchsorted(peaks[members] + slack, "right")
         gains = np.minimum.accumulate(outside)[within - 1] < outputs[members]

@@ -91,12 +91,14 @@ class Together:
         grows: bool = True,
     ) -> None:
         self.prompts, self.outputs, self.memory, self.limit = prompts, outputs, memory, limit
+        # When the c-th member completes, c members hold S + c o next to the running requests.
         counts = np.arange(limit + 1)
         self.joins = memory - _times(outputs, counts * grows, memory)
         self.between = np.full(self.joins.shape, memory)
         if running:
             held, rest = np.array(sorted(running, key=lambda pair: pair[1]), dtype=np.int64).T
             self.joins -= _loads(held, rest, outputs)[:, None]
+            # When a running request completes, members with no shorter outputs hold S + c rest.
             place = outputs.searchsorted(rest)
             inside = place < len(outputs)
             limits = memory - _loads(held, rest, rest)[:, None] - _times(rest, counts, memory)
@@ -183,6 +185,7 @@ def _rooms(
             within = min(room[place, count], between[place, count])
             room[place, count] = within
             room[place + 1, count] = within
+            # With this place there are c + 1 members, with its prompt more.
             if count + 1 < joins.shape[1]:
                 after = min(
                     room[place, count + 1], between[place, count + 1], joins[place, count + 1]
