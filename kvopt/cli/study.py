@@ -106,7 +106,7 @@ def study_command(
     with common.undisturbed():
         for message in result.damaged:
             say(f"kvopt: {message}")
-        show(answer, _lines(result))
+        show(answer, _study_lines(result))
     finish(result.signal_number, common.FAILED * bool(progress.failed))
 
 
@@ -121,7 +121,8 @@ def _list() -> None:
     show({"studies": listed}, table(rows))
 
 
-def _lines(result: StudyResult) -> Iterator[str]:
+def _study_lines(result: StudyResult) -> Iterator[str]:
+    """Yield a table of policies, the answer, and what failed or was left out."""
     from kvopt.studies.answers import left_out
     from kvopt.studies.ratio_intervals import by_policy, four_digits, in_percent
 

@@ -197,6 +197,7 @@ def _pyomo(instance: Instance, windows: Windows, order_identical: bool) -> Built
 
 
 def _highs(instance: Instance, windows: Windows, order_identical: bool) -> BuiltModel:
+    """Return the time-indexed program in HiGHS; a start is the sum of k x[i, k]."""
     program = time_indexed_arrays(instance, windows, order_identical=order_identical)
     highs = to_highs(program)
     highs.setOptionValue("mip_rel_gap", 0.0)

@@ -43,7 +43,6 @@ from kvopt.incumbent.proofs import ConfigurationProof
 from kvopt.incumbent.result import BoundSource, StopReason
 from kvopt.kernels.budget import Budget
 from kvopt.search.exact import exact_engine as exact
-from kvopt.search.exact import forward as forward_search
 from kvopt.search.exact.forward import Forward
 from kvopt.search.stages import states_priced
 
@@ -66,8 +65,7 @@ def completed(brief: None, monkeypatch: pytest.MonkeyPatch) -> Callable[[int], N
     run = exact.run
 
     def use(sets: int) -> None:
-        monkeypatch.setattr(exact, "run", partial(run, few_requests=0))
-        monkeypatch.setattr(forward_search, "_MAX_SETS", sets)
+        monkeypatch.setattr(exact, "run", partial(run, few_requests=0, max_sets=sets))
 
     return use
 
@@ -360,18 +358,14 @@ def assert_verified(search: Search, path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_bounds_rise_until_all_is_excluded_or_labels_or_time_run_out(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_bounds_rise_until_all_is_excluded_or_labels_or_time_run_out() -> None:
     search = Search(generate("arrival-1", 12, seed=1))
     offer_list_schedules(search)
     rising = list(islice(states_priced(search, search.budget), 4))[-1]
     evaluation = rising.evaluation
     forward = Forward(search, rising, evaluation, Budget(600.0))
-    monkeypatch.setattr("kvopt.search.exact.forward._MARGIN", 0.0)
-    assert not forward.raises(200_000)
+    assert not forward.raises(200_000, margin=0.0)
     assert evaluation.bound < known(search.lower_bound) < known(search.schedule).objective
-    monkeypatch.undo()
     assert not forward.raises(5)
     assert evaluation.bound <= known(search.lower_bound)
     assert forward.raises(200_000)

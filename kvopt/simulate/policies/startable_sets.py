@@ -27,7 +27,7 @@ from kvopt.problem.arrays import Integers
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
-_FEW = 200
+FEW_ENTRIES = 200
 """Up to so many entries of a table loading a compiler takes longer than it saves."""
 
 
@@ -70,6 +70,8 @@ class Together:
         Tokens held now, and rounds to the believed completion, of each active request.
     grows
         Whether each holds a token more in every round, or constantly its ``prompts``.
+    few_entries
+        Up to so many entries of a table loops are not compiled.
 
     Attributes
     ----------
@@ -89,7 +91,9 @@ class Together:
         running: Sequence[tuple[int, int]] = (),
         *,
         grows: bool = True,
+        few_entries: int = FEW_ENTRIES,
     ) -> None:
+        self._few_entries = few_entries
         self.prompts, self.outputs, self.memory, self.limit = prompts, outputs, memory, limit
         # When the c-th member completes, c members hold S + c o next to the running requests.
         counts = np.arange(limit + 1)
@@ -130,7 +134,7 @@ class Together:
 
     def _quick(self, function: Function) -> Function:
         """Return a function as machine code, unless loading a compiler takes longer."""
-        return function if self.joins.size <= _FEW else machine_code(function)
+        return function if self.joins.size <= self._few_entries else machine_code(function)
 
 
 def _times(outputs: Integers, counts: Integers, memory: int) -> Integers:
