@@ -152,7 +152,7 @@ class TestSmallFiles:
             (many_borders, 0, "VALID"),
         ],
     )
-    def test_refused_in_little_room(
+    def test_large_claims_are_refused_in_little_room(
         self, tmp_path: Path, made: Any, status: int, words: str
     ) -> None:
         path = written(tmp_path / "c.json", json.dumps(made()))
@@ -267,7 +267,9 @@ class TestBudget:
         assert "partial schedules at round 1, the file says fewer" in verdict.lines[0]
 
     @pytest.mark.parametrize(("budget", "status"), [(2, 0), (1, 1), (-5, 1), (2.0, 2), ("2", 2)])
-    def test_the_field(self, tmp_path: Path, budget: object, status: int) -> None:
+    def test_budgets_in_files_are_checked(
+        self, tmp_path: Path, budget: object, status: int
+    ) -> None:
         found = claimed(9, rows((0, 1, 2)), {"kind": "volume"}, budget=budget)
         assert judged(tmp_path / "c", found).exit_status == status
 
@@ -304,7 +306,9 @@ class TestBudget:
             ["second"],
         ],
     )
-    def test_bad_arguments(self, arguments: list[str], tmp_path: Path, run: Run) -> None:
+    def test_wrong_budgets_are_refused(
+        self, arguments: list[str], tmp_path: Path, run: Run
+    ) -> None:
         (tmp_path / "c").write_text(json.dumps(claimed(9, rows((0, 1, 2)), {"kind": "volume"})))
         done = python("-m", "kvopt.verify", tmp_path / "c", *arguments)
         assert done.returncode == 2
@@ -315,7 +319,7 @@ class TestBudget:
         assert not out
         assert err
 
-    def test_good_arguments(self, tmp_path: Path, run: Run) -> None:
+    def test_budgets_are_accepted(self, tmp_path: Path, run: Run) -> None:
         path = written(tmp_path / "c", json.dumps(claimed(9, rows((0, 1, 2)), {"kind": "volume"})))
         assert run("verify", path, "--budget", "2.5")[0] == 0
         assert python("-m", "kvopt.verify", "--budget", "3", path).returncode == 0

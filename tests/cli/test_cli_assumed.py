@@ -85,7 +85,7 @@ class TestLivelocks:
         assert "livelock; 1 of 3 finished; repeats itself for ever" in endless
         assert ended.split()[6] == "1.0000", "the best of those that end"
 
-    def test_in_rounds(self, run: Run, stuck: Path) -> None:
+    def test_livelocks_in_rounds_have_no_totals(self, run: Run, stuck: Path) -> None:
         policies = ("-P", "alpha-protect:alpha=0", "-P", "mc-sf")
         _, out, _ = run("run", stuck, *policies)
         heads, endless, ended = (re.split(r"\s{2,}", line) for line in out.splitlines())

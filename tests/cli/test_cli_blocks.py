@@ -85,7 +85,7 @@ def test_every_command_says_how_many_attain(run: Run, file: Path) -> None:
     assert run.json("bound", file, *slo)["ceiling"] == 2
 
 
-def test_json(run: Run, file: Path) -> None:
+def test_json_has_the_ceiling_in_blocks(run: Run, file: Path) -> None:
     options = ("--slo", "ttft=1,tpot=1", "-t", "20", "--json", "-o", file.with_name("c.json"))
     code, out, _ = run("certify", file, "-P", "svf", *options)
     said = json.loads(out)

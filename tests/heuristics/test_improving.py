@@ -109,7 +109,7 @@ def started(instance: Instance, time_limit: float = math.inf) -> Search:
 
 
 @pytest.mark.slow
-def test_same_seed_same_schedule() -> None:
+def test_the_same_seed_gives_the_same_schedule() -> None:
     instance = generate("arrival-2", 30, seed=5)
     found = []
     for _ in range(2):

@@ -263,7 +263,7 @@ def test_a_search_beyond_its_label_limit_goes_on(monkeypatch: pytest.MonkeyPatch
         ([Request(0, 0, 4), *[Request(1, 5, 2)] * 3], 12),
     ],
 )
-def test_edges(requests: list[Request], memory: int) -> None:
+def test_edge_cases_have_the_optimum_of_cpsat(requests: list[Request], memory: int) -> None:
     instance = Instance(memory, requests)
     expected = solve(instance, "cpsat", time_limit=120)
     for presolve, quick in product((True, False), repeat=2):

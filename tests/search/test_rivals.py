@@ -67,7 +67,7 @@ def test_a_rival_proves_the_optimum_of_brute_force(name: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("ram", [6.0, 0.01])
-def test_a_rival_in_a_process_of_its_own(ram: float) -> None:
+def test_a_rival_ends_with_a_proof_or_a_fault(ram: float) -> None:
     pytest.importorskip("ortools")
     options = Namespace(limit=20.0, threads=1, ram=ram)
     said = rivals.answers("cpsat", "arrival-1:5:1", options)

@@ -140,7 +140,7 @@ def test_a_column_on_a_worker_that_is_not_there_is_refused() -> None:
         schedule_of_solution("x_r0_0_2 1\n", TWO)
 
 
-def test_solve_on_the_command_line(run: Run, tmp_path: Path) -> None:
+def test_solve_writes_the_workers_of_a_fleet(run: Run, tmp_path: Path) -> None:
     file, schedule = tmp_path / "fleet.json", tmp_path / "schedule.json"
     write_instance(Instance(3, TWO.requests), file)
     said = run.json("solve", file, "--workers", "2", "-o", schedule)

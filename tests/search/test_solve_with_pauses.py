@@ -36,14 +36,16 @@ solve_paused = partial(solve, scope="pauses")
         (4, [(0, 0, 2), (0, 2, 2), (3, 2, 1), (4, 2, 1)], 7),
     ],
 )
-def test_worked_cases(memory: int, requests: list[tuple[int, int, int]], best: int) -> None:
+def test_worked_cases_are_proved(
+    memory: int, requests: list[tuple[int, int, int]], best: int
+) -> None:
     found = solve_paused(instance_of(memory, requests))
     assert (found.objective, found.lower_bound, str(found.status)) == (best, best, "optimal")
     assert (str(found.stop_reason), str(found.scope)) == ("proved", "pauses")
 
 
 @pytest.mark.thorough
-def test_an_optimum_of_the_papers_family() -> None:
+def test_pauses_gain_on_an_instance_of_the_papers() -> None:
     """No longer than without pauses, and proved by the search where prices leave a gap."""
     instance = generate("arrival-1", n=6, seed=1)
     found = solve_paused(instance)

@@ -175,7 +175,7 @@ def test_online_is_no_question_to_servers_and_to_what_fails() -> None:
 
 
 @pytest.mark.parametrize("text", PLAIN)
-def test_same_seed_same_run(text: str) -> None:
+def test_the_same_seed_gives_the_same_run(text: str) -> None:
     rng = random.Random(1)
     requests = [Request(rng.randint(0, 9), rng.randint(0, 3), rng.randint(1, 9)) for _ in range(40)]
     instance = Instance(20, requests)

@@ -88,7 +88,7 @@ def same(found: PolicyRun, expected: Run) -> bool:
 
 
 @pytest.mark.parametrize("text", ONLINE + HINDSIGHT)
-def test_example_3_1(text: str) -> None:
+def test_policies_have_the_total_of_example_3_1(text: str) -> None:
     assert run(EXAMPLE_3_1, text).objective == 45
 
 

@@ -168,7 +168,7 @@ def test_the_preset_is_what_run_takes_too() -> None:
 class TestTimes:
     """What a record keeps of a run."""
 
-    def test_mean_memory_of_one_request(self) -> None:
+    def test_mean_memory_of_one_request_is_its_area(self) -> None:
         run = simulate(Instance(9, [Request(0, 3, 2)]), "fcfs", clock=Seconds(MODEL))
         times = Times.of(run)
         first, second = (MODEL.round_ns(1, 3, 4), MODEL.round_ns(1, 0, 5))
