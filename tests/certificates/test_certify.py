@@ -188,7 +188,7 @@ class TestWriting:
         verified(found)
         assert instance_from_json(content_of(found)["instance"]) == instance
 
-    def test_ids_that_say_nothing_are_left_out(self) -> None:
+    def test_default_ids_are_left_out(self) -> None:
         requests = [kvopt.Request(0, 1, 2), kvopt.Request(0, 1, 2, "r7"), kvopt.Request(0, 1, 2)]
         content = content_of(certify(Instance(9, requests), time_limit=0))["instance"]
         assert [row.get("id") for row in content["requests"]] == [None, "r7", None]
@@ -310,7 +310,7 @@ def test_a_certificate_of_requests_with_priorities_is_valid(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize(("lower", "is_said"), [(21, True), (22, False), (27, False)])
-def test_a_gap_that_decides_little_is_said_with_its_reason(lower: int, is_said: bool) -> None:
+def test_a_gap_that_decides_little_has_its_reason(lower: int, is_said: bool) -> None:
     found = certify(Instance(9, [Request(0, 1, o) for o in (3, 4, 5, 7)]), time_limit=60)
     assert (found.objective, found.undecided) == (27, None)
     wide = replace(found, lower=replace(known(found.lower), value=lower))

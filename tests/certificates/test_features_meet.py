@@ -579,7 +579,7 @@ def test_more_workers_than_there_is_work_for(workers: int, tmp_path: Path) -> No
     assert judged(tmp_path / "c.json", said).valid
 
 
-def test_a_report_says_what_its_claims_cover() -> None:
+def test_a_report_names_the_schedules_that_claims_cover() -> None:
     """Also those of service levels, where nothing else is claimed."""
     content = json.loads(certificate_text(found(CASES["what is not covered"])))
     name = "  'recorded' does for 1 with pauses, which the ceiling does not cover"
@@ -597,7 +597,7 @@ def covered(content: dict[str, Any]) -> bool:
 
 
 @pytest.mark.parametrize("scope", ["runs", "pauses"])
-def test_a_report_says_that_it_counts_blocks(scope: str) -> None:
+def test_a_report_names_its_blocks(scope: str) -> None:
     rows = [Request(0, 3, 9), Request(1, 2, 7), Request(2, 5, 4)]
     with few_steps(300):
         made = certify(

@@ -164,7 +164,7 @@ class TestReport:
     def test_stages_after_the_target_is_proved_are_not_counted(self) -> None:
         assert "at 3 times gives 0\n" in words(SMALL, proof_of([STAGE, STAGE], 0), 0)
 
-    def test_what_the_package_writes(self) -> None:
+    def test_proofs_of_the_package_are_reported_with_their_search(self) -> None:
         rows = tuple(map(tuple, STAGE["numerators"]))
         peaks = tuple((peak, rounds) for peak, rounds in STAGE["peaks"])
         stage = StatePrices(STAGE["denominator"], peaks, tuple(STAGE["times"]), rows)

@@ -48,7 +48,7 @@ def check(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
     return python(PROOFS / "check.py", *arguments)
 
 
-def test_it_says_how_to_build_what_is_not_there(tmp_path: Path) -> None:
+def test_a_missing_program_names_its_make_target(tmp_path: Path) -> None:
     done = check("--program", tmp_path / "none", tmp_path / "c.json")
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.endswith("none is not there: run `make proofs` first\n")

@@ -76,7 +76,7 @@ def test_three_ways_agree_on_every_small_problem() -> None:
     assert answers.count(False) > 20
 
 
-def test_the_printed_reduction_never_says_yes() -> None:
+def test_the_printed_reduction_never_answers_yes() -> None:
     answers = set()
     for target in range(3, 23):
         for triples in (1, 2):
@@ -170,7 +170,7 @@ def test_what_is_no_such_problem_is_refused(
     assert str(refused.value).startswith(said)
 
 
-def test_the_command_says_yes(run: Run, tmp_path: Path) -> None:
+def test_the_command_prints_a_partition(run: Run, tmp_path: Path) -> None:
     file = tmp_path / "yes.json"
     found = run.json("reduce", "three-partition", "--target", 40, *SMALL_YES[1], "-o", file)
     assert found["partition"] == [[11, 11, 18], [11, 12, 17]]
@@ -179,7 +179,7 @@ def test_the_command_says_yes(run: Run, tmp_path: Path) -> None:
     assert read_instance(file) == ThreePartition(*SMALL_YES).instance()
 
 
-def test_the_command_says_no_with_a_proof(run: Run, tmp_path: Path) -> None:
+def test_the_command_answers_no_with_a_proof(run: Run, tmp_path: Path) -> None:
     proof = tmp_path / "no.json"
     arguments = ("reduce", "three-partition", "--target", 20, *SMALL_NO[1])
     found = run.json(*arguments, "--certificate", proof)

@@ -229,7 +229,7 @@ class TestIndependence:
             assert (done.returncode, done.stderr) == (status, "")
             assert done.stdout.splitlines() == list(verify(path).lines)
 
-    def test_it_is_written_for_python_3_9(self) -> None:
+    def test_the_checker_is_written_for_python_3_9(self) -> None:
         files = [*(ROOT / "kvopt" / "verify").glob("*.py")]
         assert len(files) > 10
         for path in files:

@@ -211,7 +211,7 @@ class TestMemory:
         assert verdict.exit_status == 2
         assert "ended without a verdict, with status -9, most likely for want" in verdict.lines[0]
 
-    def test_it_says_the_same_as_in_this_process(self, tmp_path: Path) -> None:
+    def test_a_process_apart_has_the_same_verdict(self, tmp_path: Path) -> None:
         path = tmp_path / "c.json"
         for content in (a_repeated_line(), claimed(9, rows((0, 1, 2)), {"kind": "volume"}, 9)):
             path.write_text(json.dumps(content))
@@ -273,7 +273,7 @@ class TestBudget:
         found = claimed(9, rows((0, 1, 2)), {"kind": "volume"}, budget=budget)
         assert judged(tmp_path / "c", found).exit_status == status
 
-    def test_progress_is_told(self, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_progress_is_reported(self, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         said: list[str] = []
         assert verify(path, 10, said.append).valid
         assert not said
@@ -283,7 +283,7 @@ class TestBudget:
 
     @pytest.mark.slow
     @pytest.mark.parametrize("module", ["kvopt", "kvopt.verify"])
-    def test_it_may_be_interrupted(self, tmp_path: Path, module: str) -> None:
+    def test_a_check_can_be_interrupted(self, tmp_path: Path, module: str) -> None:
         path = written(tmp_path / "c.json", json.dumps(a_long_output()))
         command = [sys.executable, "-m", module, *["verify"] * (module == "kvopt"), str(path)]
         with subprocess.Popen(

@@ -180,7 +180,7 @@ class TestSearch:
 
     @pytest.mark.slow
     @pytest.mark.parametrize("more", [0, 1])
-    def test_processes_that_share_it_find_the_same(
+    def test_processes_that_share_the_work_find_the_same(
         self, monkeypatch: pytest.MonkeyPatch, more: int
     ) -> None:
         monkeypatch.setattr(step_budget, "WORTH_A_PROCESS", 1)
@@ -196,7 +196,7 @@ class TestSearch:
             assert value_of_proof(plainly(problem), proof, alone)[0] == best(problem)
             assert work.used >= alone.used > 0
 
-    def test_a_process_that_runs_out_of_steps_ends_them_all(
+    def test_a_process_that_runs_out_of_steps_ends_all(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(step_budget, "WORTH_A_PROCESS", 1)

@@ -148,7 +148,7 @@ class TestBound:
         ({"starts": [0, 0, 0]}, 2, "starts: has 3 entries for 4 requests"),
     ],
 )
-def test_check_tells_what_breaks_from_what_cannot_be_read(
+def test_check_has_another_status_for_what_cannot_be_read(
     run: Run, ec1: Path, content: dict[str, Any], code: int, words: str
 ) -> None:
     path = written(
@@ -160,7 +160,7 @@ def test_check_tells_what_breaks_from_what_cannot_be_read(
 
 
 @pytest.mark.parametrize("format_", ["mps", "lp"])
-def test_export_writes_what_its_name_says(
+def test_export_writes_the_format_of_the_name(
     run: Run, ec1: Path, tmp_path: Path, format_: str
 ) -> None:
     target = tmp_path / "model.txt"

@@ -72,7 +72,7 @@ def test_the_ceiling_is_printed_and_verified(run: Run, file: Path) -> None:
     assert "at most 2 of 3 requests can attain e2e=3" in out
 
 
-def test_every_command_says_how_many_attain(run: Run, file: Path) -> None:
+def test_every_command_prints_how_many_attain(run: Run, file: Path) -> None:
     slo = ("--slo", "e2e=3", "--attain", "99%", "-t", "5")
     _, out, _ = run("bound", file, *slo)
     assert "e2e=3: at most 2 of 3 requests attain it; 1 cannot even alone" in out

@@ -129,7 +129,7 @@ class TestStandardInput:
         assert err.startswith(f"kvopt: <stdin>: {said}")
         assert len(err.splitlines()) == 1
 
-    def test_is_read_once(self, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_standard_input_is_read_once(self, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
         given(monkeypatch, json.dumps(EC1))
         code, _, err = run("solve", "-", "-")
         assert (code, err) == (2, "kvopt: <stdin>: holds nothing; it can be read once only\n")
@@ -193,7 +193,7 @@ class TestOtherMemory:
 
     @pytest.mark.slow
     @pytest.mark.parametrize("command", COMMANDS, ids=lambda words: str(words[0]))
-    def test_is_said_and_counts(
+    def test_another_memory_is_reported_and_counts(
         self, run: Run, ec1: Path, tmp_path: Path, command: tuple[str, ...]
     ) -> None:
         schedule = tmp_path / "s.json"

@@ -77,7 +77,7 @@ def assert_both_sides(result: SolveResult) -> None:
 
 
 @pytest.mark.parametrize("presolve", [True, False])
-def test_it_is_brute_force(presolve: bool) -> None:
+def test_optima_are_those_of_brute_force(presolve: bool) -> None:
     drawn = random_instances(many(80), seed=int(presolve), most_memory=12, most_output=6)
     for number, instance in enumerate(drawn):
         optimum = brute_force.optimum(*plain(instance))
@@ -95,7 +95,7 @@ def test_it_is_brute_force(presolve: bool) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("sets", [1, 4, 10_000])
-def test_it_is_brute_force_with_completion_bounds(
+def test_optima_with_completion_bounds_are_those_of_brute_force(
     sets: int, completed: Callable[[int], None]
 ) -> None:
     """Which a large table makes exact, and a small one nearly worthless."""
@@ -186,7 +186,7 @@ def test_a_bound_below_the_optimum_is_a_proof_with_fewer_labels_alone(
 @pytest.mark.slow
 @pytest.mark.parametrize("family", ["arrival-1", "arrival-2"])
 @pytest.mark.parametrize("n", [7, pytest.param(8, marks=pytest.mark.thorough)])
-def test_it_is_cp_sat(family: str, n: int) -> None:
+def test_optima_are_those_of_cp_sat(family: str, n: int) -> None:
     for seed in range(many(1)):
         instance = generate(family, n, seed=seed)
         expected = solve(instance, "cpsat", threads=2, time_limit=20)

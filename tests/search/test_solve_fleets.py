@@ -122,7 +122,7 @@ def test_a_limit_of_nothing_keeps_both_sides() -> None:
     assert str(result.stop_reason) == "time-limit"
 
 
-def test_a_given_schedule_is_where_it_begins() -> None:
+def test_a_search_begins_from_the_schedule_of_a_caller() -> None:
     given = Schedule(TWO, (0, 3, 3), (0, 1, 0))
     result = solve(TWO, start=given, quick_start=False, time_limit=0)
     assert known(result.objective) <= given.objective

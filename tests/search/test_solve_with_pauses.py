@@ -64,14 +64,14 @@ def test_a_limit_leaves_both_sides() -> None:
 
 
 @pytest.mark.slow
-def test_what_cannot_be_searched_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_cannot_be_searched_has_a_note(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(paused_layers, "search_layers", partial(search_layers, limit=5))
     found = solve_paused(generate("arrival-1", n=6, seed=1), time_limit=1)
     assert "more than 5 labels with pauses" in found.notes[0]
     assert str(found.status) == "feasible"
 
 
-def test_json_says_what_is_known(tmp_path: Path) -> None:
+def test_json_has_both_sides_and_segments(tmp_path: Path) -> None:
     instance = instance_of(10, [(0, 0, 10), (6, 5, 1)])
     write_instance(instance, tmp_path / "a.json")
     said = solve_paused(tmp_path / "a.json").to_json()

@@ -53,7 +53,7 @@ def all_kinds() -> list[Summarised]:
     ]
 
 
-def test_they_are_short_whatever_is_in_them() -> None:
+def test_summaries_are_short_whatever_is_in_them() -> None:
     for thing in all_kinds():
         assert len(repr(thing)) < 600
         assert "\n" not in repr(thing)
@@ -62,7 +62,7 @@ def test_they_are_short_whatever_is_in_them() -> None:
         assert len(thing._repr_html_()) < 5000
 
 
-def test_they_say_both_sides() -> None:
+def test_summaries_have_both_sides() -> None:
     found = solve(SMALL)
     assert re.search(rf"total latency +{found.objective:,}\n", str(found))
     assert re.search(rf"lower bound +{found.lower_bound:,}\n", str(found))
@@ -73,7 +73,7 @@ def test_they_say_both_sides() -> None:
     assert "seconds" in str(run(SMALL, "svf", clock=CLOCK))
 
 
-def test_where_there_is_a_bound_they_say_what_it_covers() -> None:
+def test_summaries_name_the_scope_of_a_bound() -> None:
     paused = solve(Instance(10, [Request(0, 0, 3)]), scope="pauses")
     assert Scope.PAUSES.sentence in " ".join(str(paused).split())
     for thing in all_kinds():

@@ -27,7 +27,7 @@ SMALL = generate("arrival-1", n=6, seed=3)
 LOOP = "alpha-protect:alpha=0.2"
 
 
-def test_it_holds_the_runs_in_their_order() -> None:
+def test_a_comparison_holds_the_runs_in_their_order() -> None:
     found = compare(SMALL, ["mc-sf", "fcfs", LOOP])
     assert len(found) == 3
     assert [each.policy for each in found] == ["mc-sf", "fcfs", LOOP]
@@ -37,7 +37,7 @@ def test_it_holds_the_runs_in_their_order() -> None:
     assert compare(SMALL, "svf")[0].policy == "svf"
 
 
-def test_its_table_says_what_each_run_says() -> None:
+def test_its_table_has_the_measures_of_the_runs() -> None:
     found = compare(SMALL, ["mc-sf", LOOP])
     first, second = found.to_dataframe().to_dict("records")
     assert first["total_latency"] == found[0].objective

@@ -122,7 +122,7 @@ def test_batches_take_everybody_once(name: Phase1) -> None:
         assert sorted(c for part in parts for c in part) == waiting
 
 
-def test_a_batch_is_solved_for_when_it_is_asked_for() -> None:
+def test_batches_are_solved_lazily() -> None:
     asked = []
 
     def alone(waiting: Sequence[Candidate], memory: int) -> list[Candidate]:

@@ -296,7 +296,7 @@ def test_the_check_sees_what_is_wrong() -> None:
     assert any("runs twice" in line for line in replace(found, lost=twice).violations())
 
 
-def test_problems_and_words_say_the_clock() -> None:
+def test_problems_and_words_name_the_clock() -> None:
     """`run`, `compare` and `fleet_sizes` take what `solve` takes."""
     instance, seconds = generate("arrival-1", 6, seed=1), Seconds(batch_time(DEFAULT_MODEL))
     known = run(instance, "svf", clock=seconds).objective

@@ -382,7 +382,7 @@ def ticks(processes: list[int]) -> int:
 
 
 @pytest.mark.slow
-def test_a_terminal_shows_how_far_it_is(tmp_path: Path) -> None:
+def test_a_terminal_shows_progress(tmp_path: Path) -> None:
     ours, theirs = pty.openpty()
     process = subprocess.Popen(
         study_command(tiny(tmp_path / "tiny.toml", draws=3), tmp_path / "out", "--jobs", "1"),
