@@ -163,7 +163,6 @@ def _with_record(
 
 
 def _certificate_lines(certificate: Certificate, level: common.LevelOptions) -> Iterator[str]:
-    """Yield the report on a certificate: both sides, runs, and what is covered."""
     in_rounds = certificate.clock.is_even
     name, unit = ("total latency", "") if in_rounds else ("mean latency", " s")
 
@@ -216,7 +215,6 @@ def _certificate_lines(certificate: Certificate, level: common.LevelOptions) -> 
 
 
 def _run_row(certificate: Certificate, run: PolicyRun, in_time: int | None) -> dict[str, object]:
-    """Return the cells of a run, with how many of its requests attain the service level."""
     in_rounds, (low, high) = certificate.clock.is_even, certificate.worded_ratio(run)
     outside = "" if certificate.scope.covers(run.scope) else f" with {run.scope}: not covered"
     sides = certificate.optimum_of(run)

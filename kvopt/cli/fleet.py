@@ -162,7 +162,6 @@ def _write(result: FleetSizes | FleetOverTime, out: Path, name: str) -> None:
 
 
 def _window_lines(over_time: FleetOverTime) -> Iterator[str]:
-    """Yield the report on windows: the answer, both sides of each, and sums rounded outward."""
     yield over_time.answer
     scale = over_time.problem.problem.clock.scale
     unit = "round" if over_time.problem.problem.clock.is_even else "s"
@@ -193,7 +192,6 @@ def _window_lines(over_time: FleetOverTime) -> Iterator[str]:
 
 
 def _size_lines(sizes: FleetSizes) -> Iterator[str]:
-    """Yield the report on numbers of machines: the answer, and both sides of each number."""
     measure = sizes.measure
     yield sizes.answer
     yield f"target: {measure.sentence(sizes.target)}"

@@ -135,7 +135,6 @@ def _read(file: Path, problem: common.MemoryOptions, clock: Clock) -> Work:
 def _result_lines(
     done: list[tuple[Path, Instance, SolveResult]], level: common.LevelOptions
 ) -> Iterator[str]:
-    """Yield a table of results, then remarks file by file."""
     yield from table([_result_row(*row) for row in done])
     first = done[0][2]
     if not (first.clock.is_even and Scope.RUNS.covers(first.scope)):
@@ -150,7 +149,6 @@ def _result_lines(
 
 
 def _result_row(file: Path, instance: Instance, result: SolveResult) -> dict[str, object]:
-    """Return the cells of a result: totals in rounds, else means in seconds."""
     in_rounds, count = result.clock.is_even, max(len(instance), 1) * result.clock.scale
 
     def total(value: int | None) -> object:
@@ -208,7 +206,6 @@ def bound_command(
 def _bounds(
     results: list[BoundResult], instance: Instance, level: common.LevelOptions
 ) -> Iterator[str]:
-    """Yield a table of bounds by method, and the schedules that they cover."""
     best = max((r.value for r in results if r.value is not None), default=None)
     rows = [
         {

@@ -122,7 +122,6 @@ def _list() -> None:
 
 
 def _study_lines(result: StudyResult) -> Iterator[str]:
-    """Yield a table of policies, the answer, and what failed or was left out."""
     from kvopt.studies.answers import left_out
     from kvopt.studies.ratio_intervals import by_policy, four_digits, in_percent
 

@@ -52,7 +52,6 @@ def policies_command(
 
 
 def _described(kind: type[Policy]) -> dict[str, Any]:
-    """Return the cells of a policy, without the parameters that all have."""
     shared = {parameter.name for parameter in fields(Policy)}
     parameters = {
         parameter.name: None if parameter.default in (MISSING, None) else str(parameter.default)

@@ -191,8 +191,7 @@ def _tries(
 ) -> None:
     """Expand nodes by random dispatch rules, or repeat the chosen expansions to keep their nodes.
 
-    Only costs of expansions are stored.  The seed of a node and the number of the draw give the
-    same rule again.
+    The seed of a node and the number of the draw give the same rule again.
 
     Parameters
     ----------

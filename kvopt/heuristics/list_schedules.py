@@ -36,10 +36,7 @@ def one_after_another(instance: Instance) -> Schedule:
 
 
 def offer_list_schedules(search: Search, few_requests: int = 5_000) -> None:
-    """Offer a search a feasible schedule under any limit, and those of usually good policies.
-
-    Of more than a few requests the first policy alone is tried.
-    """
+    """Offer a feasible schedule under any limit, and those of good policies, of many only one."""
     instance = search.instance
     search.offer(one_after_another(instance), "one after another")
     tried = _POLICIES if len(instance) <= few_requests else _POLICIES[:1]

@@ -150,11 +150,6 @@ def most_active(jobs: JobArrays) -> int:
     return int(np.searchsorted(held.cumsum(), jobs.memory, side="right")) + 1
 
 
-def nothing_decided(count: int) -> Decisions:
-    """Return arrays for starts and workers."""
-    return Decisions(*np.zeros((2, count), dtype=np.int64))
-
-
 def empty_nodes(jobs: JobArrays, width: int) -> Node:
     """Return empty nodes, one in each row."""
     count, workers, limit = len(jobs.line), jobs.workers, most_active(jobs)

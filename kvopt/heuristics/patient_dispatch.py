@@ -37,7 +37,6 @@ from kvopt.heuristics.nodes import (
     WorkerLoad,
     empty_nodes,
     held_before,
-    nothing_decided,
     start_on,
     worker_for,
 )
@@ -106,7 +105,8 @@ def workspace_for(jobs: JobArrays) -> Workspace:
     """Return work arrays of one expansion."""
     nodes = empty_nodes(jobs, 1)
     copy = Node(*(field[0] for field in nodes))
-    return Workspace(nodes, copy, nothing_decided(len(jobs.line)))
+    decisions = Decisions(*np.zeros((2, len(jobs.line)), dtype=np.int64))
+    return Workspace(nodes, copy, decisions)
 
 
 @compiled

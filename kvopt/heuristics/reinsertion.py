@@ -150,6 +150,7 @@ def _cool_down(
     """Anneal once, and return the order of priority of the best schedule with pauses."""
     instance, pauses, done, best = search.instance, len(placement.offsets) > 0, 0, order
     name = "moves between workers" if instance.workers > 1 else "local search"
+    # A step with pauses scans about ``work`` times, so its parts of a cycle have fewer steps.
     work = int((placement.starts - placement.arrivals).sum()) if pauses else 0
     chunk = max(1, min(steps // _CHUNKS, _MOST_WALKED // (work + 1)))
     hot = max(2.0, instance.total_output / len(instance) / (8 if pauses else 4))

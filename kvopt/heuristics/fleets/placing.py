@@ -145,10 +145,7 @@ def _improve(placing: Placing, first: int, stop: int, orders: int, random: State
 
 @compiled
 def _place(placing: Placing, order: Integers) -> None:
-    """Place requests one by one, each on the worker where it starts earliest.
-
-    Floors are not later than these starts, so a worker with a later floor needs no look.
-    """
+    """Place requests one by one, each on the worker where it starts earliest: after its floor."""
     fleet = placing.fleet
     for i in order:
         best, where, floors = -1, 0, placing.floors[i]

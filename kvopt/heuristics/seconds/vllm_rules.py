@@ -380,7 +380,7 @@ def _make_room(
                 if not is_gone[other] and (worst < 0 or keys[i] > keys[worst]):
                     last, worst = other, i
             is_calm = False
-            if last < 0:
+            if last < 0:  # it is the unfinished prompt
                 counts[FREE] += -(-counts[PROCESSED] // block)
                 _push(keys, waiting, counts, WAITING, worst)
                 counts[PARTIAL] = -1

@@ -155,11 +155,8 @@ class RunSearch:
         return best_node, limit, True
 
     def _fits(self, going: Pairs) -> bool:
-        """Whether memory suffices at every completion if nothing else starts.
-
-        That is enough, as memory only fills in between.  In ``ahead`` rounds requests that need
-        that many hold as many tokens more.
-        """
+        """Whether memory suffices at every completion if nothing else starts."""
+        # It only fills in between.  In ``ahead`` rounds those still active hold as many more.
         rest = [
             (self.outputs[i] - produced, self._private[i] + produced, i) for i, produced in going
         ]

@@ -72,7 +72,6 @@ def _work(search: Search) -> None:
 
 
 def _set_parameters(solver: Any, search: Search) -> None:
-    """Let CP-SAT work within the limits of a search."""
     solver.parameters.num_workers = search.limits.threads
     solver.parameters.random_seed = search.limits.seed % 2**31
     solver.parameters.cp_model_presolve = search.limits.presolve

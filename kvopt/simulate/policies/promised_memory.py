@@ -137,6 +137,7 @@ class LookAhead:
             self._times, self._beside, self._tops = (
                 np.resize(column, 2 * count) for column in (self._times, self._beside, self._tops)
             )
+        # Later completions come first: their requests are all that is held at this one so far.
         beside = self._beside.item(place - 1) if place else 0
         columns = (
             (self._times, end),

@@ -224,7 +224,8 @@ def _fronts(
             if nodes + joined > len(chains):
                 return False
 
-            # Both lists ascend in S: one without the place, one with it, are merged.
+            # Both lists ascend in S: one without the place, one with it, are merged.  Each has at
+            # most ``width`` chains, so that all of them have room.
             left = right = length = 0
             last, last_joined = 2**62, False
             while left < stays or right < joined:
