@@ -164,7 +164,7 @@ class TestBuilding:
         assert found.objective is not None
         assert found.lower_bound is not None
 
-    def test_provenance_has_versions_and_options(self) -> None:
+    def test_provenance(self) -> None:
         made = certify(Instance(1, []), seed=5, time_limit=3, command="kvopt certify x").provenance
         assert made["versions"]["kvopt"] == kvopt.__version__
         assert (made["seed"], made["time_limit"], made["command"]) == (5, 3, "kvopt certify x")
@@ -188,7 +188,7 @@ class TestWriting:
         verified(found)
         assert instance_from_json(content_of(found)["instance"]) == instance
 
-    def test_default_ids_are_left_out(self) -> None:
+    def test_ids_that_say_nothing_are_left_out(self) -> None:
         requests = [kvopt.Request(0, 1, 2), kvopt.Request(0, 1, 2, "r7"), kvopt.Request(0, 1, 2)]
         content = content_of(certify(Instance(9, requests), time_limit=0))["instance"]
         assert [row.get("id") for row in content["requests"]] == [None, "r7", None]
@@ -226,7 +226,7 @@ class TestCommands:
         assert content["schema"] == "kvopt.certificate/4"
         assert content["provenance"]["command"].startswith("kvopt certify ")
 
-    def test_json_has_both_sides_and_ratios(self, run: Run, uneven: Path, tmp_path: Path) -> None:
+    def test_json(self, run: Run, uneven: Path, tmp_path: Path) -> None:
         target = tmp_path / "c.json"
         found = run.json("certify", uneven, "-P", "fcfs", "-t", 10, "-o", target)
         assert found["upper"] == 27
@@ -237,9 +237,7 @@ class TestCommands:
         assert report["valid"]
         assert report["report"][-1] == "VALID"
 
-    def test_a_schedule_of_another_program_is_checked(
-        self, run: Run, uneven: Path, tmp_path: Path
-    ) -> None:
+    def test_a_schedule_made_elsewhere(self, run: Run, uneven: Path, tmp_path: Path) -> None:
         schedule, target = tmp_path / "s.json", tmp_path / "c.json"
         schedule.write_text('{"schema": "kvopt.schedule/1", "starts": [0, 3, 7, 12]}')
         args = ("certify", uneven, "--schedule", schedule, "-t", 5, "-o", target)
@@ -310,7 +308,7 @@ def test_a_certificate_of_requests_with_priorities_is_valid(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize(("lower", "is_said"), [(21, True), (22, False), (27, False)])
-def test_a_gap_that_decides_little_has_its_reason(lower: int, is_said: bool) -> None:
+def test_a_gap_that_decides_little_is_said_with_its_reason(lower: int, is_said: bool) -> None:
     found = certify(Instance(9, [Request(0, 1, o) for o in (3, 4, 5, 7)]), time_limit=60)
     assert (found.objective, found.undecided) == (27, None)
     wide = replace(found, lower=replace(known(found.lower), value=lower))

@@ -579,7 +579,7 @@ def test_more_workers_than_there_is_work_for(workers: int, tmp_path: Path) -> No
     assert judged(tmp_path / "c.json", said).valid
 
 
-def test_a_report_names_the_schedules_that_claims_cover() -> None:
+def test_a_report_says_what_its_claims_cover() -> None:
     """Also those of service levels, where nothing else is claimed."""
     content = json.loads(certificate_text(found(CASES["what is not covered"])))
     name = "  'recorded' does for 1 with pauses, which the ceiling does not cover"
@@ -597,7 +597,7 @@ def covered(content: dict[str, Any]) -> bool:
 
 
 @pytest.mark.parametrize("scope", ["runs", "pauses"])
-def test_a_report_names_its_blocks(scope: str) -> None:
+def test_a_report_says_that_it_counts_blocks(scope: str) -> None:
     rows = [Request(0, 3, 9), Request(1, 2, 7), Request(2, 5, 4)]
     with few_steps(300):
         made = certify(
@@ -620,7 +620,7 @@ def test_a_search_that_is_too_long_leaves_what_is_known() -> None:
 
 
 @pytest.mark.parametrize("before", [0, 1, 4])
-def test_prices_of_late_requests_are_kept_short(tmp_path: Path, before: int) -> None:
+def test_prices_of_late_requests(tmp_path: Path, before: int) -> None:
     """No price is laid out for the rounds before."""
     late = Instance(3, [Request(10**12, 2, 1, f"r{i}") for i in range(2)])
     proof = prices_proof(1000, 10**12 + 1 - before, [1] * before + [357])
@@ -632,7 +632,7 @@ def test_prices_of_late_requests_are_kept_short(tmp_path: Path, before: int) -> 
     assert verify(tmp_path / "d.json").valid
 
 
-def test_a_part_without_requests_is_accepted(tmp_path: Path) -> None:
+def test_a_part_without_requests(tmp_path: Path) -> None:
     parts = [
         {"from": 0, "proof": prices_proof(9, 1, [1])},
         {"from": 1, "proof": {"kind": "volume"}},

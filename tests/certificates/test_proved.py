@@ -28,7 +28,7 @@ def code_of(source: Path) -> str:
 
 
 @pytest.mark.parametrize("source", SOURCES, ids=lambda path: path.name)
-def test_theorems_have_no_holes_and_no_axioms(source: Path) -> None:
+def test_no_holes_and_no_axioms(source: Path) -> None:
     holes = r"\b(Admitted|admit|Axioms?|Parameters?|Conjecture|Abort|Unset|Bypass)\b"
     text = code_of(source)
     assert not re.findall(holes, text)
@@ -48,7 +48,7 @@ def check(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
     return python(PROOFS / "check.py", *arguments)
 
 
-def test_a_missing_program_names_its_make_target(tmp_path: Path) -> None:
+def test_it_says_how_to_build_what_is_not_there(tmp_path: Path) -> None:
     done = check("--program", tmp_path / "none", tmp_path / "c.json")
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.endswith("none is not there: run `make proofs` first\n")
@@ -65,7 +65,9 @@ def program() -> Path:
 
 @needs_coq
 @pytest.mark.slow
-def test_both_checkers_agree_unless_one_lacks_the_proof(program: Path, tmp_path: Path) -> None:
+def test_both_checkers_of_good_false_and_uncovered_certificates(
+    program: Path, tmp_path: Path
+) -> None:
     plain = certificate(EC1, random.Random(1))
     paused = with_slo(paused_certificate(EC1, random.Random(2)), random.Random(4))
     false = {**plain, "lower": {**plain["lower"], "value": plain["lower"]["value"] + 1}}

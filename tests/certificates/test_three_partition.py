@@ -62,7 +62,7 @@ def is_cover(problem: ThreePartition, triples: list[tuple[int, int, int]] | None
 
 
 @pytest.mark.slow
-def test_three_ways_agree_on_every_small_problem() -> None:
+def test_every_small_problem_three_ways() -> None:
     answers = []
     for target in range(3, 27):
         for triples in (1, 2):
@@ -76,7 +76,7 @@ def test_three_ways_agree_on_every_small_problem() -> None:
     assert answers.count(False) > 20
 
 
-def test_the_printed_reduction_never_answers_yes() -> None:
+def test_the_printed_reduction_never_says_yes() -> None:
     answers = set()
     for target in range(3, 23):
         for triples in (1, 2):
@@ -88,14 +88,14 @@ def test_the_printed_reduction_never_answers_yes() -> None:
 
 
 @pytest.mark.parametrize("target", [19, 20, 23, 24, 28])
-def test_two_ways_agree_on_nine_numbers(target: int) -> None:
+def test_nine_numbers_two_ways(target: int) -> None:
     for number, problem in enumerate(problems(target, 3)):
         if number % 5 == 0:
             assert answer_of(problem) == clique(problem)
 
 
 @pytest.mark.parametrize("target", [20, 23, 24])
-def test_the_optimum_decides_with_a_checked_bound(target: int) -> None:
+def test_decided_through_the_optimum(target: int) -> None:
     for number, problem in enumerate(problems(target, 3)):
         if number % 9 == 0:
             found = decide(problem, time_limit=30, threads=1)
@@ -170,7 +170,7 @@ def test_what_is_no_such_problem_is_refused(
     assert str(refused.value).startswith(said)
 
 
-def test_the_command_prints_a_partition(run: Run, tmp_path: Path) -> None:
+def test_the_command_says_yes(run: Run, tmp_path: Path) -> None:
     file = tmp_path / "yes.json"
     found = run.json("reduce", "three-partition", "--target", 40, *SMALL_YES[1], "-o", file)
     assert found["partition"] == [[11, 11, 18], [11, 12, 17]]
@@ -179,7 +179,7 @@ def test_the_command_prints_a_partition(run: Run, tmp_path: Path) -> None:
     assert read_instance(file) == ThreePartition(*SMALL_YES).instance()
 
 
-def test_the_command_answers_no_with_a_proof(run: Run, tmp_path: Path) -> None:
+def test_the_command_says_no_with_a_proof(run: Run, tmp_path: Path) -> None:
     proof = tmp_path / "no.json"
     arguments = ("reduce", "three-partition", "--target", 20, *SMALL_NO[1])
     found = run.json(*arguments, "--certificate", proof)

@@ -152,7 +152,7 @@ class TestSmallFiles:
             (many_borders, 0, "VALID"),
         ],
     )
-    def test_large_claims_are_refused_in_little_room(
+    def test_refused_in_little_room(
         self, tmp_path: Path, made: Any, status: int, words: str
     ) -> None:
         path = written(tmp_path / "c.json", json.dumps(made()))
@@ -211,7 +211,7 @@ class TestMemory:
         assert verdict.exit_status == 2
         assert "ended without a verdict, with status -9, most likely for want" in verdict.lines[0]
 
-    def test_a_process_apart_has_the_same_verdict(self, tmp_path: Path) -> None:
+    def test_it_says_the_same_as_in_this_process(self, tmp_path: Path) -> None:
         path = tmp_path / "c.json"
         for content in (a_repeated_line(), claimed(9, rows((0, 1, 2)), {"kind": "volume"}, 9)):
             path.write_text(json.dumps(content))
@@ -267,13 +267,11 @@ class TestBudget:
         assert "partial schedules at round 1, the file says fewer" in verdict.lines[0]
 
     @pytest.mark.parametrize(("budget", "status"), [(2, 0), (1, 1), (-5, 1), (2.0, 2), ("2", 2)])
-    def test_budgets_in_files_are_checked(
-        self, tmp_path: Path, budget: object, status: int
-    ) -> None:
+    def test_the_field(self, tmp_path: Path, budget: object, status: int) -> None:
         found = claimed(9, rows((0, 1, 2)), {"kind": "volume"}, budget=budget)
         assert judged(tmp_path / "c", found).exit_status == status
 
-    def test_progress_is_reported(self, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_progress_is_told(self, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         said: list[str] = []
         assert verify(path, 10, said.append).valid
         assert not said
@@ -283,7 +281,7 @@ class TestBudget:
 
     @pytest.mark.slow
     @pytest.mark.parametrize("module", ["kvopt", "kvopt.verify"])
-    def test_a_check_can_be_interrupted(self, tmp_path: Path, module: str) -> None:
+    def test_it_may_be_interrupted(self, tmp_path: Path, module: str) -> None:
         path = written(tmp_path / "c.json", json.dumps(a_long_output()))
         command = [sys.executable, "-m", module, *["verify"] * (module == "kvopt"), str(path)]
         with subprocess.Popen(
@@ -306,9 +304,7 @@ class TestBudget:
             ["second"],
         ],
     )
-    def test_wrong_budgets_are_refused(
-        self, arguments: list[str], tmp_path: Path, run: Run
-    ) -> None:
+    def test_bad_arguments(self, arguments: list[str], tmp_path: Path, run: Run) -> None:
         (tmp_path / "c").write_text(json.dumps(claimed(9, rows((0, 1, 2)), {"kind": "volume"})))
         done = python("-m", "kvopt.verify", tmp_path / "c", *arguments)
         assert done.returncode == 2
@@ -319,7 +315,7 @@ class TestBudget:
         assert not out
         assert err
 
-    def test_budgets_are_accepted(self, tmp_path: Path, run: Run) -> None:
+    def test_good_arguments(self, tmp_path: Path, run: Run) -> None:
         path = written(tmp_path / "c", json.dumps(claimed(9, rows((0, 1, 2)), {"kind": "volume"})))
         assert run("verify", path, "--budget", "2.5")[0] == 0
         assert python("-m", "kvopt.verify", "--budget", "3", path).returncode == 0

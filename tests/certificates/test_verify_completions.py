@@ -122,7 +122,7 @@ class TestBounds:
     """No schedule below the target pays less from a time on than its members are said to cost."""
 
     @pytest.mark.slow
-    def test_bounds_hold_for_every_schedule(self) -> None:
+    def test_of_every_schedule(self) -> None:
         known = 0
         for seed in range(many(400)):
             problem, stage, cuts = drawn(seed, most=3)
@@ -140,7 +140,7 @@ class TestSearch:
 
     @pytest.mark.slow
     @pytest.mark.parametrize("seed", range(4))
-    def test_targets_around_the_optimum_are_judged_as_by_search(self, seed: int) -> None:
+    def test_targets_around_the_optimum(self, seed: int) -> None:
         for number in range(many(200)):
             problem, stage, cuts = drawn(1000 * seed + number, most=7)
             for more in (-1, 0, 1):
@@ -180,7 +180,7 @@ class TestSearch:
 
     @pytest.mark.slow
     @pytest.mark.parametrize("more", [0, 1])
-    def test_processes_that_share_the_work_find_the_same(
+    def test_processes_that_share_it_find_the_same(
         self, monkeypatch: pytest.MonkeyPatch, more: int
     ) -> None:
         monkeypatch.setattr(step_budget, "WORTH_A_PROCESS", 1)
@@ -196,7 +196,7 @@ class TestSearch:
             assert value_of_proof(plainly(problem), proof, alone)[0] == best(problem)
             assert work.used >= alone.used > 0
 
-    def test_a_process_that_runs_out_of_steps_ends_all(
+    def test_a_process_that_runs_out_of_steps_ends_them_all(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(step_budget, "WORTH_A_PROCESS", 1)

@@ -37,7 +37,7 @@ FAR = 10**12
 class TestSplit:
     """The bounds of parts of the requests add up."""
 
-    def test_bounds_of_parts_add_up_below_the_optimum(self) -> None:
+    def test_the_sum_of_the_parts_and_never_above_the_optimum(self) -> None:
         source = random.Random(5)
         tight = 0
         for instance in random_instances(
@@ -62,7 +62,7 @@ class TestSplit:
             tight += found == best
         assert tight > many(6)
 
-    def test_parts_by_configurations_add_up(self) -> None:
+    def test_parts_by_configurations(self) -> None:
         source = random.Random(6)
         for _ in range(60):
             memory, near = drawn_problem(source)
@@ -79,7 +79,7 @@ class TestSplit:
         with pytest.raises(Invalid):
             proved(instance, split((0, {"kind": "volume"}), (5, false)))
 
-    def test_no_requests_have_bound_0(self) -> None:
+    def test_of_no_requests(self) -> None:
         assert proved(Instance(7, []), split((0, {"kind": "volume"}))) == 0
 
     @pytest.mark.parametrize("begins", [[], [2], [-1], [0, 0], [1, 0], [0, 3, 2]])
@@ -90,7 +90,7 @@ class TestSplit:
         assert verdict.exit_status == 1
         assert verdict.lines[0].startswith("INVALID: lower: ")
 
-    def test_kinds_of_parts_are_reported(self, tmp_path: Path) -> None:
+    def test_the_report(self, tmp_path: Path) -> None:
         volume, prices = {"kind": "volume"}, prices_proof(1, 1, [])
         proof = split((0, volume), (3, prices), (4, volume))
         content = content_of((7, ((1, 1, 2), (4, 1, 3))), proof, 5)
@@ -104,7 +104,7 @@ class TestSplit:
 class TestAbsoluteClocks:
     """What happens late costs what it costs early."""
 
-    def test_late_prices_prove_the_same(self) -> None:
+    def test_prices(self) -> None:
         source = random.Random(3)
         for instance in random_instances(many(60), 4, last_arrival=20):
             far = instance_of(
@@ -116,7 +116,7 @@ class TestAbsoluteClocks:
             assert proved(far, later) == proved(instance, proof)
 
     @pytest.mark.slow
-    def test_late_states_prove_the_same(self) -> None:
+    def test_states(self) -> None:
         for (memory, requests), proof in drawn_proofs(9, many(60)):
             far = tuple((a + FAR, s, o) for a, s, o in requests)
             later = json.loads(json.dumps(proof))
@@ -125,7 +125,7 @@ class TestAbsoluteClocks:
             found = proved_by_states((memory, far), later)
             assert found == proved_by_states((memory, requests), proof)
 
-    def test_times_before_the_first_arrival_are_allowed(self) -> None:
+    def test_times_long_before_the_first_arrival(self) -> None:
         # Nothing can be active then, but right sides are interpolated from there.
         problem = 7, ((40, 1, 3), (41, 1, 2))
         for times in ([1, 50], [1, 39, 45], [1, 2, 40], [1, 20], [40, 41], [39, 40]):
@@ -215,7 +215,7 @@ def outside_quotes(line: str) -> str:
 class TestCovered:
     """A lower bound says of which schedules it speaks."""
 
-    def test_coverage_is_printed_with_a_lower_bound_only(self, tmp_path: Path) -> None:
+    def test_with_a_lower_bound_only(self, tmp_path: Path) -> None:
         content = certificate(instance_of(7, [(0, 1, 3)]), random.Random(1))
         lines = judged(tmp_path / "c", content).lines
         assert lines.count(covered_by("runs")) == 1

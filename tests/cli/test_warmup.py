@@ -47,7 +47,7 @@ def test_json_counts_what_was_compiled(run: Run, monkeypatch: pytest.MonkeyPatch
 
 
 @pytest.mark.slow
-def test_a_signal_ends_a_warmup(tmp_path: Path) -> None:
+def test_a_signal_ends_it(tmp_path: Path) -> None:
     cold = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
     command = [*COMMAND, "warmup", "--json"]
     with subprocess.Popen(command, env=cold, stdout=-1, stderr=-1, text=True) as child:
@@ -65,7 +65,7 @@ def kept(folder: Path) -> set[str]:
 
 
 @pytest.mark.thorough
-def test_commands_compile_nothing_after_a_warmup(tmp_path: Path) -> None:
+def test_commands_compile_nothing_after_it(tmp_path: Path) -> None:
     cache, cold = tmp_path / "cache", {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
 
     def call(*arguments: str) -> str:
@@ -100,16 +100,14 @@ def test_commands_compile_nothing_after_a_warmup(tmp_path: Path) -> None:
 
 
 @pytest.mark.thorough
-def test_python_compiles_nothing_after_a_warmup(tmp_path: Path) -> None:
+def test_python_compiles_nothing_after_it(tmp_path: Path) -> None:
     """On both clocks, of all scopes and of fleets, for up to 60 requests."""
     cold = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
     python("-m", "kvopt", "warmup", "--json", env=cold, check=True)
     assert compiled_by(cold) == []
 
 
-def test_a_cache_that_cannot_be_written_is_reported(
-    run: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_not_kept_is_said(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     parts = [Warmed("one", 2, 2.0, True), Warmed("other", 1, 0.7, False)]
     monkeypatch.setattr(warmup, "warm_up", lambda: iter(parts))
     code, out, err = run("warmup")
