@@ -81,6 +81,7 @@ def shares_bound(
     counts = integers([request.weight for request in instance])
     weights = integers(proof.weights) if proof.weights else FULL * counts
     unit = max(part.takes.tolist(), default=1) << _FINE
+    # Rounded down, what is missing counts the time alone: any slopes prove a bound.
     slopes = weights * unit // (FULL * part.takes)
     begins = (when[cut.owners] + cut.begins) * memory
     squares = cut.summed(served(begins, cut.takes, slopes[cut.owners]))

@@ -102,6 +102,7 @@ class CarriedCosts:
         self.cuts += [0] * (end + 1 - len(self.cuts))
         self.costs: list[dict[Members, int]] = [{} for _ in self.cuts]
         self.size = 0
+        # Backwards, since a set at a time is extended from those at the next one.
         for time in range(end, 0, -1):
             self._go_back(time)
             self.size += len(self.costs[time - 1])
@@ -173,6 +174,7 @@ class CarriedCosts:
         while stack:
             members, cost, held, at = stack.pop()
             self.work.spend(20)
+            # At most so many more fit, none dearer than the next: then they gain too little.
             room = (self.memory - (held & here)) // smallest
             for place in range(at, len(ending)):
                 state = ending[place]
@@ -206,6 +208,7 @@ class CarriedCosts:
             if value >= lowest:
                 self._carry(tuple(sorted(members)), limit - value)
             for place in range(at, len(states)):
+                # A later place has fewer states to add, so it is worth no more.
                 if value + worth[place][many][held] < lowest:
                     break
                 self.work.spend(10)
@@ -227,6 +230,7 @@ class CarriedCosts:
             after, rows = rows, rows[:]
             for c in range(many if price else -1, -1, -1):
                 fit = max(0, memory - held - (c + 1) * left + 1)
+                # Copies beyond one are not limited: then the result is at most too large.
                 more = (rows if copies > 1 else after)[c + 1][held : held + fit]
                 pairs = zip(after[c], more)
                 rows[c] = [old if old > new + price else new + price for old, new in pairs]

@@ -164,6 +164,7 @@ def _shared(
         for block in shared:
             last = before[block]
             if block not in place:
+                # Users of a block are users of the one before it: as many are the same.
                 is_new = last is None or uses[last] > uses[block]
                 place[block] = len(nodes) if is_new else place[last]
                 if is_new:
@@ -216,6 +217,7 @@ def held_together(problem: Problem) -> tuple[int, list[int], dict[int, int]]:
     together = dict[int, int]()
     for (v, held), tokens in users.items():
         fit = 0
+        # The smallest users come first, so no other choice has more of them.
         for more in sorted(tokens):
             held += more
             fit += held <= memory

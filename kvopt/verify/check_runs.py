@@ -74,6 +74,7 @@ def checked_run(
     lines = 8 * len(clock.lines) if clock else 0
     work.spend(count * (lines + (block > 1) * (20 + 8 * min(block, len(requests)))))
     ends = [end for _, _, end, _ in pieces[: len(requests)]]
+    # Workers have rounds of their own, so each is checked by itself; a wait on one names none.
     parts: dict[int, _Part] = defaultdict(lambda: ([], [], {}, set()))
     for piece in pieces:
         parts[on[piece[0]]][0].append(piece)
@@ -225,6 +226,7 @@ def _kept(problem: Problem, part: _Part, what: str, work: Work) -> dict[int, int
             now = list(group)
             for _, _, _, _, cached in filter(itemgetter(4), now):
                 work.spend(4 * (len(ends) + len(now)))
+                # Another request computes them in this round; else they were kept since a use.
                 if any(before < cached <= held for _, _, before, held, _ in now):
                     continue
                 end = max((end for held, end in ends.items() if held >= cached), default=-1)

@@ -113,6 +113,7 @@ class RepeatedSearch:
             if (late := max(costs)) >= stage.last:  # represents all later ones, too
                 delays = range(1, (budget - costs[late]) // stage.scale + 1)
                 costs.update({late + d: costs[late] + d * stage.scale for d in delays})
+            # By rounds since the arrival, the least cost of a start then or later.
             backwards = (
                 costs.get(k, budget + 1) for k in range(max(costs), request.arrival - 1, -1)
             )
@@ -191,6 +192,7 @@ class RepeatedSearch:
             cost = self.reduced_costs[i].get(now)
             if cost is not None:
                 member = (now + output) * (self.stage.memory + 1) + prompt + output
+                # A start now costs this much more than a later one, and its price fills slack.
                 gain = cost - later - prices[member]
                 starts.append(
                     _Start(1 << i, self.before[i], self.ramps[i], member, gain, later, rest)
@@ -248,6 +250,7 @@ class RepeatedSearch:
                 if new:
                     lasting = [member for member in new if member not in ending]
                     carried = tuple(sorted((*carried, *lasting)))
+                # What is spent leaves out later costs of requests that still wait.
                 cost += ahead - coming
                 if cost + rest_costs.get(carried, cut) > budget:
                     continue
@@ -259,7 +262,11 @@ class RepeatedSearch:
         return size
 
     def _undominated(self, others: Collection[_Partial]) -> list[_Partial]:
-        """Drop those that another one with the same started requests dominates."""
+        """Drop those that another one with the same started requests dominates.
+
+        By sum of starts, ascending, only one before it can.  That one holds no more at any time if
+        no field of the difference borrows from its guard.
+        """
         guards, kept = self.profiles.guards, list[_Partial]()
         rivals: list[int] = []
         for partial in sorted(others):

@@ -36,7 +36,7 @@ def report_on(certificate: dict[str, Any], work: Work | None = None) -> list[str
             line, times = _checked_run(problem, claim, name, work)
             lines.append(line)
             if among := [side for side in sides if not uncovered(claim, side[0])]:
-                side_scope, *ends = among[0]
+                side_scope, *ends = among[0]  # narrower scopes come first
                 rows[side_scope].append(f"  {name} is {_ratio(value, *ends)}")
             else:
                 used = uncovered(claim, scope)

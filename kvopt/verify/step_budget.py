@@ -121,6 +121,7 @@ class Work:
         context, running = multiprocessing.get_context("fork"), []
         before = self.used
         try:
+            # Parts take turns with the items, so that each has dear and cheap ones.
             for part in range(1, parts):
                 reader, writer = context.Pipe(duplex=False)
                 arguments = (writer, items[part::parts], call)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from functools import partial
 
 import brute_force
 import numpy as np
@@ -86,9 +87,10 @@ def test_a_scan_stops_when_asked() -> None:
 
 
 def test_large_tables_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(scan, "_LARGEST_TABLE", 1)
+    scanner = partial(Scanner, largest_table=1)
     with pytest.raises(TooLarge, match="pauses make 12 places, the limit is 1"):
-        price_value(RISING, RISING_PRICES, Scanner(Kinds.of(RISING), pauses=True), pauses=True)
+        price_value(RISING, RISING_PRICES, scanner(Kinds.of(RISING), pauses=True), pauses=True)
+    monkeypatch.setattr(scan, "Scanner", scanner)
     search = Search(as_problem(RISING, scope=Scope.PAUSES))
     ascend(search, search.budget)
     assert search.checked is not None, "the first prices are evaluated without compiled code"

@@ -8,6 +8,7 @@ import resource
 import signal
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ import kvopt
 import kvopt.verify as checker
 from kvopt import BatchTime, Line
 from kvopt.certificates.certificate_files import write_certificate
+from kvopt.cli import certify as commands
 from kvopt.incumbent.proofs import ConfigurationProof
 from kvopt.problem.clocks import Seconds
 from kvopt.verify import apart, verify
@@ -194,20 +196,18 @@ class TestMemory:
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run, module: str
     ) -> None:
         path = written(tmp_path / "c.json", json.dumps({**a_long_gap(), "budget": 20}))
-        small = "import kvopt.verify.apart as a; a._FILE, a.BYTES = 10**8, 0\n"
-        before, call, after = apart._CODE.partition("apart.answer")
-        monkeypatch.setattr(apart, "_CODE", f"{before}{small}{call}{after}")
+        code = apart.CODE.replace("[2]))", "[2]), memory=10**8)")
+        with_little = partial(apart.verify_apart, code=code)
         if module == "kvopt":
-            code, out, _ = run("verify", path)
-            assert (code, out) == (2, "UNREADABLE: needs more memory than there is\n")
+            monkeypatch.setattr(commands, "verify_apart", with_little)
+            status, out, _ = run("verify", path)
+            assert (status, out) == (2, "UNREADABLE: needs more memory than there is\n")
         else:
-            assert apart.verify_apart(path).lines == (
-                "UNREADABLE: needs more memory than there is",
-            )
+            assert with_little(path).lines == ("UNREADABLE: needs more memory than there is",)
 
-    def test_a_check_that_is_killed(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(apart, "_CODE", "import os; os.kill(os.getpid(), 9)")
-        verdict = apart.verify_apart(tmp_path / "c.json")
+    def test_a_check_that_is_killed(self, tmp_path: Path) -> None:
+        code = "import os; os.kill(os.getpid(), 9)"
+        verdict = apart.verify_apart(tmp_path / "c.json", code=code)
         assert verdict.exit_status == 2
         assert "ended without a verdict, with status -9, most likely for want" in verdict.lines[0]
 

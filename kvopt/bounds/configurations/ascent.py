@@ -83,7 +83,7 @@ class Evaluator:
         self._grid = Grid(completions, *knots.between())
         self._sums = np.empty((len(completions), len(states.holds)))
         self._lives = np.empty_like(self._sums)
-        self.tau, self._taus = tau, np.full(len(knots), tau)
+        self.tau, self.taus = tau, np.full(len(knots), tau)
 
     def begin(self, prices: Floats) -> Point:
         """Evaluate first prices; raise the temperature of knots where floats demand it.
@@ -92,12 +92,12 @@ class Evaluator:
         range of floats, and the ascent ends where it began.
         """
         while True:
-            self._taus *= _HEADROOM
+            self.taus *= _HEADROOM
             tight = ~np.isfinite(self._configurations(prices).smooth)
-            self._taus /= _HEADROOM
+            self.taus /= _HEADROOM
             if not tight.any() and (point := self(prices)).is_finite:
                 return point
-            self._taus[tight if tight.any() else slice(None)] *= _HOTTER
+            self.taus[tight if tight.any() else slice(None)] *= _HOTTER
 
     def __call__(self, prices: Floats) -> Point:
         """Evaluate prices; where floats cannot hold all sums the point is not finite."""
@@ -121,7 +121,7 @@ class Evaluator:
         smoothed = Smoothed(np.empty(count), np.empty(count), np.zeros_like(prices))
 
         def work(rows: Integers) -> None:
-            fill_smoothed(self.states, rows, prices, self._copies, self._taus, smoothed)
+            fill_smoothed(self.states, rows, prices, self._copies, self.taus, smoothed)
 
         if len(self._parts) == 1:
             work(self._parts[0])

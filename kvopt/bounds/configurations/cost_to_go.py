@@ -140,6 +140,7 @@ class CostToGo:
                 if not add_configurations(
                     self._requests, now, possible, worth, cut, below, into, allowed
                 ):
+                    # Any limit is a valid cut (Claim 3.13): a lower one leaves fewer sets.
                     below = cut + (below - cut) // 4
                     continue
             for begin in range(0, max(1, sets.number), _PART):

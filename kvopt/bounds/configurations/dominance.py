@@ -200,6 +200,7 @@ def _clear_dominated_by_superset(
                     continue
                 is_filled = False
                 for near in range(begin, end):
+                    # In order of the sums of starts: later rivals have larger ones.
                     if began[order[near]] > began[order[at]] + due:
                         break
                     if _is_below(conditions, near, conditions, at):
