@@ -139,6 +139,7 @@ class CarriedCosts:
             self._show(states, largest + self.cuts[time])
         ending = [state for state in states if self.last[state.member] == time]
         ending.sort(key=lambda state: -state.price)
+        # The most that members which count for the last time can add to a set.
         smallest = min((state.held for state in ending), default=1)
         gain = ending[0].price * (self.memory // smallest) if ending else 0
         self.work.spend(30 * len(self.costs[time]))

@@ -290,7 +290,10 @@ STEPS: dict[str, tuple[Callable[[Problem], tuple[Problem, int]], str]] = {
 
 
 def hash_of(instance: dict[str, Any]) -> str:
-    """Return the hash of the problem: name, notes and ids are labels."""
+    """Return the hash of the problem: name, notes and ids are labels.
+
+    Fields of later versions are hashed only where they are used, so that hashes stay.
+    """
     rows: list[Any] = []
     numbers: dict[int | str, int] = {}
     for row in instance["requests"]:

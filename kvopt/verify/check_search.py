@@ -129,9 +129,9 @@ class RepeatedSearch:
         limits: Iterable[float] = repeat(math.inf)
         if self.completions:
             self.work.expect(_EACH * self.steps * sum(kept))
-        elif kept and not self.work.is_told:
+        elif kept and not self.work.is_fixed:
             limits = chain([1], (2 * size + 100 for size in kept), repeat(100))
-        elif not self.work.is_told:
+        elif not self.work.is_fixed:
             self.work.times = min(self.work.times, UNLISTED)
         layer: _Layer = {0: [(0, 0, 0, ())]}
         for now, limit in enumerate(limits):

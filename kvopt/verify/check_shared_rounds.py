@@ -127,7 +127,7 @@ class _Bound:
             self.held.append([private + 1] * count)
             for v in path:
                 for place, weight in enumerate(row[: count - begin], begin):
-                    if weight:
+                    if weight:  # rounded down: all users count no more than the node
                         self.held[-1][place] += problem.nodes[v] * weight // sums[v][place]
 
     def _charge_backlog(self, parts: list[list[int]], waits: list[int]) -> None:

@@ -118,7 +118,7 @@ class TestSweep:
                 assert forward.search_exhaustively(LIMIT) is None
         assert impossible > 0
 
-    def test_many_alike(self) -> None:
+    def test_alike_requests_leave_the_optimum(self) -> None:
         for shape, memory in (((1, 2), 6), ((0, 3), 7), ((2, 1), 3)):
             for arrivals in ((0,) * 7, (0, 0, 1, 1, 3, 3), (4, 0, 2, 0, 4)):
                 instance = instance_of(memory, [(a, *shape) for a in arrivals])

@@ -170,7 +170,7 @@ def test_too_many_rounds_are_refused_in_words() -> None:
 
 
 @pytest.mark.slow
-def test_long_outputs_and_empty_instances() -> None:
+def test_long_outputs_and_empty_instances_have_a_bound() -> None:
     search = Search(Instance(10, []))
     ascend(search, search.budget)
     assert search.lower_bound == 0

@@ -38,7 +38,9 @@ RISING_PRICES = token_prices((0, 7, 4, 1), 9)
 
 
 @pytest.mark.parametrize(("problem", "runs", "pauses"), WORKED)
-def test_worked_cases(problem: Problem, runs: int, pauses: int) -> None:
+def test_worked_cases_have_the_optimum_with_and_without_pauses(
+    problem: Problem, runs: int, pauses: int
+) -> None:
     assert brute_force.optimum(*problem) == runs
     assert brute_force.optimum(*problem, scope="pauses") == pauses
     instance = instance_of(*problem)

@@ -155,7 +155,10 @@ def _fill_conditions(
     now: int,
     conditions: Integers,
 ) -> None:
-    """Fill in last completion, current tokens, and the sum over all later times."""
+    """Fill in last completion, current tokens, and the sum over all later times.
+
+    A profile that is nowhere above another one has none of these above it: a quick test.
+    """
     for at in range(part[0], part[1]):
         last, held, area = 0, 0, 0
         for i in range(labels.shape[1]):

@@ -130,6 +130,7 @@ def _fill_gains_of(young: Integers, before: Integers, after: Integers, gains: In
         for c in range(members + 1):
             for held in range(memory - c * OFFSETS[offset] + 1):
                 if before[c, held] > _NEVER:
+                    # So much do the c members hold at the offset; later ones fit next to them.
                     free = held + c * OFFSETS[offset]
                     gains[offset, free] = max(
                         gains[offset, free], before[c, held] + after[at, c, held]
