@@ -286,9 +286,8 @@ class _Latency:
 
     def evaluate(self, point: Point) -> tuple[float, tuple[float, Floats, Floats]]:
         """Return the bound at a point; and again with slopes by weights and by interference."""
-        weights, interference = (
-            np.array(share, dtype=float) / FULL for share in self.rounded(point)
-        )
+        whole = self.rounded(point)
+        weights, interference = (np.array(share, dtype=float) / FULL for share in whole)
         # A share is the mean time of service, by the fluid, and from there to the completion.
         slopes = (weights / self._takes)[self._cut.owners]
         squares = self._cut.summed(served(self._begins, self._works, slopes))

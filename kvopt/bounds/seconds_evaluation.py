@@ -92,9 +92,8 @@ def shares_bound(
     if proof.company:
         assert instance.workers == 1, "company is of one worker"
         interference = integers(proof.company)
-        added = _interference_value(
-            when, part.alone, cut, interference, FULL * counts - weights - interference
-        )
+        rest = FULL * counts - weights - interference
+        added = _interference_value(when, part.alone, cut, interference, rest)
         total += 2 * memory * (unit // FULL) * added
     return -(-total // (2 * memory * unit * scale))
 

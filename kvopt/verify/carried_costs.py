@@ -75,10 +75,7 @@ class CarriedCosts:
         self.stage, self.memory, self.work = stage, stage.memory, work
         self.width, end = self.memory + 1, stage.last
         requests = list(paired(stage.requests, reduced_costs))
-        work.spend(
-            100
-            * sum(len(costs_by_start) * min(r.output, end + 1) for r, costs_by_start in requests)
-        )
+        work.spend(100 * sum(len(costs) * min(r.output, end + 1) for r, costs in requests))
         self.begins: dict[int, list[int]] = defaultdict(list)  # sorted starts that lead to a member
         self.starting: dict[int, dict[int, int]] = defaultdict(dict)  # by round, the least costs
         self.alike: dict[int, int] = defaultdict(int)  # number of requests of each peak

@@ -255,9 +255,8 @@ def _shares(problem: Problem) -> tuple[Problem, int]:
     out, which are whole blocks of memory.
     """
     memory, private, together = held_together(problem)
-    refuse(
-        problem.block > 1 and together, "lower: shares of prefixes count tokens, which come first"
-    )
+    in_blocks = problem.block > 1 and together
+    refuse(in_blocks, "lower: shares of prefixes count tokens, which come first")
     prompts = [
         tokens + int(sum(Fraction(problem.nodes[v], together[v]) for v in path if v in together))
         for tokens, path in paired(private, problem.paths or [()] * len(private))

@@ -136,10 +136,8 @@ class TokenStage(Stage):
         early = self.offset - tokens["first"]
         line = tokens["numerators"][max(0, early) :]
         self.prices = [*repeat(0, max(0, -early) * bool(line)), *line] or [0]
-        self.last, self.largest = (
-            len(self.prices) - 1,
-            [self.memory * price for price in self.prices],
-        )
+        self.last = len(self.prices) - 1
+        self.largest = [self.memory * price for price in self.prices]
 
     def price(self, time: int, peak: int, r: int) -> int:
         """Return the price of a state at a time up to the last."""

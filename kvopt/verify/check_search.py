@@ -156,18 +156,15 @@ class RepeatedSearch:
         first, *others = self.work.shared(list(layer.items()), decided)
         for more in others:
             for begun, partials in more.items():
-                partials_before = first.get(begun)
-                first[begun] = (
-                    self._undominated(partials_before + partials) if partials_before else partials
-                )
+                before = first.get(begun)
+                first[begun] = self._undominated(before + partials) if before else partials
 
         def left(part: Sequence[int]) -> _Layer:
             unbeaten = ((begun, self._unbeaten(now, begun, first)) for begun in part)
             return {begun: partials for begun, partials in unbeaten if partials}
 
-        return dict(
-            chain.from_iterable(kept.items() for kept in self.work.shared(list(first), left))
-        )
+        parts = self.work.shared(list(first), left)
+        return dict(chain.from_iterable(kept.items() for kept in parts))
 
     def _decide(self, now: int, groups: Sequence[tuple[int, list[_Partial]]], size: int) -> _Layer:
         """Decide the starts of a round after some partial schedules."""

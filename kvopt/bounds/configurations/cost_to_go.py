@@ -129,12 +129,8 @@ class CostToGo:
             # All sets that are not kept cost the cut, and the slack of this time.
             if below > cut:
                 if worth is None:
-                    size = (
-                        len(possible) + 1,
-                        self._requests.together + 1,
-                        self._requests.memory + 1,
-                    )
-                    worth = np.zeros(size, dtype=np.int64)
+                    limits = self._requests.together + 1, self._requests.memory + 1
+                    worth = np.zeros((len(possible) + 1, *limits), dtype=np.int64)
                     fill_knapsack(possible, worth)
                 allowed = _MORE_POSSIBLE * max_sets
                 if not add_configurations(
