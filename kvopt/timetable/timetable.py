@@ -153,6 +153,7 @@ class Timetable(Summarised):
         return tuple(parts)
 
     def _part(self, worker: int) -> Self:
+        """Return the timetable of one worker, whose requests are numbered anew."""
         members = self.members[worker]
         place = {i: position for position, i in enumerate(members)}
         instance = self.instance.of_one_worker(members)
@@ -255,6 +256,7 @@ class Timetable(Summarised):
         return tuple(self._stretches())
 
     def _stretches(self) -> Iterator[Stretch]:
+        """Yield rounds between two changes, of which the first has prompts; all hold more and more."""
         prompts = self._prompts()
         partial = Counter(
             number for chunk in self.chunks for number in range(chunk.start, chunk.end)

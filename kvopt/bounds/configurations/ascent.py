@@ -117,6 +117,7 @@ class Evaluator:
             )
 
     def _configurations(self, prices: Floats) -> Smoothed:
+        """Return the largest prices of configurations; each thread fills the rows of its knots."""
         count = len(prices)
         smoothed = Smoothed(np.empty(count), np.empty(count), np.zeros_like(prices))
 

@@ -112,6 +112,7 @@ class ForwardSearch:
     def _run(
         self, label_limit: int, width: int | None, in_all: int, limit: Budget
     ) -> tuple[int, ...] | None:
+        """Extend the empty label round by round; a width makes it a beam, which proves nothing."""
         evaluation = self.evaluation
         gap = (self.target - 1) * evaluation.denominator - evaluation.total
         if gap < 0:
