@@ -204,6 +204,7 @@ class InterferenceWindows:
         of delay.
         """
         changes, owners = np.append(-interference, interference)[self.order], self.cut.owners
+        # No sum is negative, but for rounding.
         prices = np.append(0 * changes[:1], np.maximum(np.cumsum(changes), 0))
         costs, waits = np.zeros((2, len(owners)), dtype=self.times.dtype)
         quick = _find_cheapest

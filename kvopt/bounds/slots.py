@@ -156,6 +156,7 @@ def coarse_prices(
     highs = solve(_program(chosen, weight, _needs(chosen, slots), borders), budget)
     if highs is None or not highs.getSolution().dual_valid:
         return None
+    # Rows of cells come after those of requests.  Upper limits of a minimum have duals up to 0.
     duals = -np.array(highs.getSolution().row_dual)[len(chosen) :]
     return CoarsePrices(borders, tuple(slots), np.maximum(duals.reshape(len(slots) + 1, -1), 0.0))
 

@@ -256,7 +256,7 @@ class Timetable(Summarised):
         return tuple(self._stretches())
 
     def _stretches(self) -> Iterator[Stretch]:
-        """Yield rounds between two changes, of which the first has prompts; all hold more and more."""
+        """Yield rounds between two changes: the first may have prompts, and tokens only grow."""
         prompts = self._prompts()
         partial = Counter(
             number for chunk in self.chunks for number in range(chunk.start, chunk.end)

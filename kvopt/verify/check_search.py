@@ -156,6 +156,7 @@ class RepeatedSearch:
         first, *others = self.work.shared(list(layer.items()), decided)
         for more in others:
             for begun, partials in more.items():
+                # Parts may have started the same requests, so these are compared again.
                 before = first.get(begun)
                 first[begun] = self._undominated(before + partials) if before else partials
 

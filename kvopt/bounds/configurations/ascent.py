@@ -102,6 +102,7 @@ class Evaluator:
     def __call__(self, prices: Floats) -> Point:
         """Evaluate prices; where floats cannot hold all sums the point is not finite."""
         states, grid = self.states, self._grid
+        # After the last knot prices are 0.  For the gradient see Claim 3.15 of docs/theory.
         padded = np.concatenate((prices, np.zeros_like(prices[:1])))
         fill_path_costs(states, grid, padded, self._sums)
         exact, smooth = requests_part(states, grid, self._sums, self._starts, self.tau, self._lives)

@@ -130,7 +130,7 @@ def _is_below(ones: Integers, one: int, others: Integers, other: int) -> bool:
 
 @compiled
 def _group_of(sets: Integers, words: Integers) -> int:
-    """Return the place of a set among sorted ones, -1 if it is absent."""
+    """Return the place of a set among those sorted by their last word first, -1 if absent."""
     low, high = 0, len(sets) - 1
     while low <= high:
         middle = (low + high) >> 1
