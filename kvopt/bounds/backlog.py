@@ -198,7 +198,8 @@ class Queue(NamedTuple):
         sums = np.append(0.0, np.cumsum(left))
         borders = self._parts(len(charged.growing))
         by_price = charged.growing - (sums[borders[1:]] - sums[borders[:-1]])
-        # Works that wait at each arrival, by their price of waiting.
+        # A price of waiting counts the wait, less the works of cheaper requests that arrive in it
+        # and of those up to its price that wait as it arrives: max(q, q_k) Y_k in `find_holds`.
         levels, level = np.unique(waits[self.order], return_inverse=True)
         waiting, cheaper = np.zeros((2, len(levels), len(works) + 1))
         np.add.at(waiting, (level, places + 1), works)

@@ -93,7 +93,7 @@ class CostToGo:
         # After the last time the rest of every set costs nothing.
         cut, lowest, narrowed = 0, 0, float(window)
         for now in range(self._last, 0, -1):
-            # Any cut is valid: near the lowest cost few sets are kept, and beyond the gap none matter.
+            # Any cut is valid: near the lowest cost few sets are kept; beyond the gap none matter.
             below = min(lowest + int(narrowed), self._gap + 1)
             below = self._go_back(now, sets, cut, lowest, below, others, max_sets, limit)
             if others.number > max_sets:
