@@ -156,6 +156,7 @@ def coarse_prices(
     highs = solve(_program(chosen, weight, _needs(chosen, slots), borders), budget)
     if highs is None or not highs.getSolution().dual_valid:
         return None
+    # Rows of cells come after those of requests.  Upper limits of a minimum have duals up to 0.
     duals = -np.array(highs.getSolution().row_dual)[len(chosen) :]
     return CoarsePrices(borders, tuple(slots), np.maximum(duals.reshape(len(slots) + 1, -1), 0.0))
 
@@ -200,7 +201,10 @@ def sampled(instance: Instance, size: int) -> tuple[Instance, float]:
 
 
 def _program(instance: Instance, weight: float, needs: Floats, borders: Integers) -> Program:
-    """Return the program: a column for each request and cell, rows of requests, then of cells."""
+    """Return the program: a column for each request and cell, rows of requests, then of cells.
+
+    A part of a request starts in the middle of a cell, and takes there all that it ever needs.
+    """
     from scipy.sparse import csc_array
 
     count, resources = len(instance), len(needs)
@@ -283,6 +287,7 @@ class SlotScanner(Scanner):
         excess[0] = self.kinds.loads(starts, last) - memory
         for row, count in enumerate(self.slots):
             used = self._used(starts, thresholds(self._memory, count), last)
+            # Only prices at borders count, so the mean use around each border steers its price.
             beyond = self._around_borders(used) * slot_tokens[row] - memory
             excess[row + 1] = self._straight(beyond, last)
         return value, starts, excess.reshape(-1)

@@ -78,10 +78,8 @@ def missing(problem: Problem, proof: Proof) -> list[str]:
 def _value(problem: Problem, proof: Proof, work: Work) -> tuple[int, str]:
     """Return the bound and description of a proof about a problem."""
     kind = proof["kind"]
-    if any(
-        (part_proof["kind"] in _TIMED) != (problem.clock is not None)
-        for part_proof in _alone(proof)
-    ):
+    in_seconds = problem.clock is not None
+    if any((part["kind"] in _TIMED) != in_seconds for part in _alone(proof)):
         raise Invalid(
             "lower: shares of the machine and shared rounds are of a clock in seconds, all else of "
             "rounds"
@@ -109,10 +107,8 @@ def _value(problem: Problem, proof: Proof, work: Work) -> tuple[int, str]:
         value, how = evaluate()
         total += value
     if kind == "split":
-        kinds, count = (
-            dict.fromkeys(part_proof["kind"] for part_proof in _alone(proof)),
-            len(proof["parts"]),
-        )
+        kinds = dict.fromkeys(part_proof["kind"] for part_proof in _alone(proof))
+        count = len(proof["parts"])
         how = f"{count:,} part{'s' * (count > 1)} ({', '.join(kinds)})"
     return total, how
 
