@@ -86,6 +86,7 @@ def _value(problem: Problem, proof: Proof, work: Work) -> tuple[int, str]:
         )
     for name in missing(problem, proof):
         raise Invalid(f"lower: {kind} of this problem need the relaxation {name}")
+    # Blocks are held whole, so what is beyond the last one is never held.
     memory = problem.memory - problem.memory % problem.block
     problem = replace(problem, memory=memory)
     parts = [*_parts(problem, proof)] if kind == "split" else [(problem, proof)]

@@ -96,6 +96,7 @@ class _Bound:
         refuse(both, "lower: the backlog is one of whole prompts, without block shares")
         if blocks:
             self._share(blocks, proof.get("period", 0))
+        # Times alone need the block shares, the backlog these times, and prices all of them.
         self.alone = [self._alone(i) for i in range(len(requests))]
         self.works = [self._prompts(fresh) for fresh in self.fresh]
         self.left, self.added = [share * (self.unit // 64) for share in self.grown], 0
