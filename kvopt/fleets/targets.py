@@ -353,6 +353,7 @@ def service_rate(instance: Instance, clock: Clock, levels: Levels) -> Fraction:
     prompt = Fraction(sum(request.prompt for request in instance), count)
     held = prompt + (output + 1) / 2
     limit = min(int(instance.memory / held), instance.max_active or instance.memory)
+    # A mean of limits is a limit only if every request has one.
     finite = [limit for limit in levels.rest if limit < math.inf]
     further = max(outputs - count, 1)
     pace = Fraction(int(sum(finite)), further) if len(finite) == count > 0 else math.inf

@@ -155,7 +155,10 @@ class SettingsByWindow:
             self.best_limits = windows._replace(limits=limits.copy())
 
     def _cost(self, state: ServerState, until: int) -> int:
-        """Return the latency up to a time from a state on, and about what is left after it."""
+        """Return the latency up to a time from a state on, and about what is left after it.
+
+        Unfinished requests, of weight ``mass`` in all, count as completed a mean latency later.
+        """
         work = self._work
         copy_state(state, work)
         serve_until(self._served, self._windows, work, until, self._record)

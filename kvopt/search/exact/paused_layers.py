@@ -319,7 +319,10 @@ def _extend(
 def _active_times(
     problem: Packed, layers: list[Integers], waits: list[Integers], value: int
 ) -> list[list[int]]:
-    """Trace the last label back, and return the active times of each request."""
+    """Trace the last label back, and return the active times of each request.
+
+    In each layer some label leads to it: by a set that fits, with the same waiting in all.
+    """
     times: list[list[int]] = [[] for _ in problem.outputs]
     label = layers[-1][0]
     for time in range(len(layers) - 1, 0, -1):
@@ -400,6 +403,8 @@ def _fill(
                 if done[i] < rows[i, 2] and rows[i, 0] <= time:
                     needed[size], steps[size] = rows[i, 1] + done[i] + 1, strides[i]
                     size += 1
+            # After the last time nothing has a price, and a token costs a round of waiting.
+            # Before, the cheapest set that fits proceeds, and all unfinished members wait.
             if time == last:
                 table[time, place] = unit * left
             else:
