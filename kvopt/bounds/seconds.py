@@ -148,6 +148,7 @@ class _Proofs:
     def best(self) -> SharesProof:
         """Return the best proof."""
         model = self.model
+        # Lines first: ascents from all of them would take too long, values at full weights do not.
         choices = _mixes(model) if self.chunks else _roofs(model)
         if self.instance.max_active is not None:
             choices = _shared_out(self.instance, model, choices)
@@ -162,6 +163,8 @@ class _Proofs:
         counts = np.array([float(request.weight) for request in self.instance])
         weights = np.array(best[1].weights or FULL * counts) / (FULL * counts)
         proof = replace(best[1], weights=(), company=(), parts=PARTS)
+        # Parts make longer proofs, so they have to gain enough.  Where weights are nearly full
+        # interference adds nothing: there parts have to gain without it.
         latency, lowest = _Latency(self, proof), best[0] * (1 + _WORTH)
         if weights.mean() <= _BUSY or latency.value > lowest:
             value, proof = self._climbed(latency, proof, weights)
@@ -283,9 +286,9 @@ class _Latency:
 
     def evaluate(self, point: Point) -> tuple[float, tuple[float, Floats, Floats]]:
         """Return the bound at a point; and again with slopes by weights and by interference."""
-        weights, interference = (
-            np.array(share, dtype=float) / FULL for share in self.rounded(point)
-        )
+        whole = self.rounded(point)
+        weights, interference = (np.array(share, dtype=float) / FULL for share in whole)
+        # A share is the mean time of service, by the fluid, and from there to the completion.
         slopes = (weights / self._takes)[self._cut.owners]
         squares = self._cut.summed(served(self._begins, self._works, slopes))
         fluid = squares / (2.0 * self._takes) + self._ends - self._arrivals

@@ -35,7 +35,7 @@ from kvopt.incumbent.result import BoundSource, Progress, StopReason
 from kvopt.kernels.budget import Budget
 from kvopt.search.engines import engine_of
 from kvopt.search.solvers.pyomo_worker import EXACT
-from kvopt.search.stages import offer_lp
+from kvopt.search.stages import solve_lp
 from kvopt.timetable.schedule import Schedule
 
 IN_PROCESS = ("highs", "cpsat", "auto")
@@ -141,15 +141,9 @@ def test_a_solver_that_ends_before_the_deadline_ran_out_of_time(engine: str) -> 
     assert result.status is Status.FEASIBLE
 
 
-def test_an_lp_that_ends_before_the_deadline_ran_out_of_time() -> None:
-    search = hurried(40, 1e-3)
-    offer_lp(search, search.budget)
-    assert search.result("lp").stop_reason is StopReason.TIME_LIMIT
-
-
 def test_a_share_of_the_time_is_not_all_of_it() -> None:
     search = Search(hard_instance(), Limits(time_limit=100.0))
-    offer_lp(search, search.budget.part(most=1e-3))
+    assert not solve_lp(search, search.budget.part(most=1e-3), None)
     assert search.result("lp").stop_reason is StopReason.NO_ENGINE
     assert not search.budget.over()
 

@@ -19,7 +19,7 @@ from kvopt.bounds.configurations.forward_search import MOST_REQUESTS
 from kvopt.bounds.configurations.size import is_quick
 from kvopt.bounds.configurations.tokens import PricedTokens
 from kvopt.bounds.lagrangian import lagrangian_bounds
-from kvopt.bounds.lp import QUICK_COLUMNS, lp_bound
+from kvopt.bounds.lp import QUICK_COLUMNS, lp_bounds
 from kvopt.errors import Stopped, TooLarge
 from kvopt.heuristics import improve
 from kvopt.heuristics.list_schedules import offer_list_schedules
@@ -172,10 +172,10 @@ def _prices(search: Search, budget: Budget) -> PriceProof | None:
     if (prices := prices_of(search.proof)) is not None:
         return prices
     with suppress(TooLarge), search.timing("solve"):
-        solved = lp_bound(search, search.budget, QUICK_COLUMNS)
-        if solved is not None:
-            search.offer_bound(solved[0])
-        return prices_of(solved[0].proof) if solved is not None and solved[1] else None
+        bound = None
+        for bound in lp_bounds(search.instance, search.budget, search.limits, QUICK_COLUMNS):
+            search.offer_bound(bound)
+        return None if bound is None or search.budget.over() else prices_of(bound.proof)
     for bound in lagrangian_bounds(search.problem, budget, search.limits, 0.0, search.budget):
         search.offer_bound(bound)
     return prices_of(search.proof)
