@@ -84,7 +84,7 @@ def first_prices(instance: Instance) -> Floats:
     """
     fluid = fluid_prices(instance)
     if "weight" in instance.extras:
-        fluid = fluid * (sum(request.weight for request in instance) / len(instance))
+        fluid = fluid * (instance.total_weight / len(instance))
     return np.concatenate((fluid, np.zeros(len(fluid) // 8 + 1)))
 
 

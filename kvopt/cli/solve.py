@@ -149,7 +149,7 @@ def _result_lines(
 
 
 def _result_row(file: Path, instance: Instance, result: SolveResult) -> dict[str, object]:
-    in_rounds, count = result.clock.is_even, max(len(instance), 1) * result.clock.scale
+    in_rounds, count = result.clock.is_even, max(instance.total_weight, 1) * result.clock.scale
 
     def total(value: int | None) -> object:
         return value if in_rounds or value is None else f"{value / count:,.4f}"

@@ -78,7 +78,7 @@ def _until(due: float, limit: int, lasting: Callable[[int], int]) -> int:
 
 
 def eager_sentence(total_ns: int, count: int) -> str:
-    """Return the claim about the one eager schedule of so many requests, in words."""
+    """Return the claim about the one eager schedule of so many latencies, in words."""
     mean = total_ns / (max(count, 1) * NANOSECONDS)
     return (
         f"there is one eager schedule of whole prompts, with a mean latency of {mean:,.6f} s; what "

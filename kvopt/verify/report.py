@@ -146,7 +146,8 @@ def _conclusions(problem: Problem, upper: int | None, lower: int | None) -> list
     high, low = f"{upper or 0:,}", f"{lower or 0:,}"
     if problem.clock is not None:
         latency, a, unit, under = "mean latency", "a ", " s", " s under this batch-time model"
-        micros, scale = 1_000_000, max(many, 1) * 1000  # in a second, and ns of all in one
+        # Microseconds of a second; nanoseconds of one in all latencies, as often as they count.
+        micros, scale = 1_000_000, max(sum(problem.weights) or many, 1) * 1000
         high = f"{-(-(upper or 0) // scale) / micros:,.6f}"
         low = f"{(lower or 0) // scale / micros:,.6f}"
     if lower is not None:

@@ -95,7 +95,7 @@ class SettingsByWindow:
         self._record, self._work = server.record(), server.state()
         latency, pauses = server.latency(setting.by, self._windows)
         self.best: float = latency if may_pause or not pauses else math.inf
-        self._mean = latency // max(1, sum(r.weight for r in server.instance))
+        self._mean = latency // max(1, server.instance.total_weight)
 
     def search(self) -> Iterator[dict[str, Any]]:
         """Divide windows and pass over them, until the time is over or nothing gains.
@@ -289,8 +289,7 @@ class _Half:
 
     def mean(self, settings: Sequence[ServerSetting], classes: Integers) -> float:
         """Return the mean latency with a setting for each class of load, in seconds."""
-        weight = sum(request.weight for request in self._server.instance)
-        return self._latency(settings, classes) / weight / 1e9
+        return self._latency(settings, classes) / self._server.instance.total_weight / 1e9
 
     def _latency(self, settings: Sequence[ServerSetting], classes: Integers) -> int:
         rows = np.hstack([one.limits().limits for one in settings])

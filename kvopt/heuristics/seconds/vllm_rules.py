@@ -440,8 +440,7 @@ class OneServer:
         if not (0 < instance.total_output <= _MOST_ROUNDS and tokens <= _MOST_TOKENS):
             return None
         alone = sum(request_times(instance, model, model.lines, object).alone)
-        weight = sum(request.weight for request in instance)
-        if not fits((max(arrivals) - min(arrivals) + alone) * weight):
+        if not fits((max(arrivals) - min(arrivals) + alone) * instance.total_weight):
             return None
         return cls(instance, clock)
 

@@ -363,7 +363,7 @@ def best_in_time(
         return min(arrival + span.end, first + span.rest)
 
     latest = [-math.inf] * runs.count
-    for i, span in spans.items():
+    for i, span in spans.items():  # a first round lasts at least as long as alone
         latest[i] = runs.arrivals[i] + span.early - runs.first_ns(i)
     if _work(runs, latest) > _MAX_WORK:
         return None

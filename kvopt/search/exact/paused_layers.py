@@ -130,6 +130,7 @@ def search_layers(
     everything = int((problem.outputs << problem.shifts).sum())
     best: list[Integers] | None = None
     while len(layers[-1]):
+        # After the last row of the tables there are no prices and no arrivals: all times are alike.
         after = min(len(layers), len(problem.ahead) - 1)
         costs = np.concatenate([group.table[after] for group in groups] or [np.zeros(1, np.int64)])
         labels, waited = _following(
@@ -359,7 +360,7 @@ def groups_of(instance: Instance, last: int, max_entries: int = 1 << 24) -> list
     """
     limit = max_entries // (last + 1)
     groups: list[list[int]] = []
-    places = limit + 1
+    places = limit + 1  # too many, so that the first request begins a group
     for i in sorted(range(len(instance)), key=lambda i: -instance.requests[i].peak):
         size = instance.requests[i].output + 1
         if size > limit:
