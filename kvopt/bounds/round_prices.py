@@ -365,7 +365,7 @@ class RoundPrices:
         """Return the cost of prices of rounds by their height and by their slope: sums of cells.
 
         A request pays fixed - slope (t - arrival) from its arrival until that is 0, and each unit
-        of it costs what the machine then asks, ``dear``.
+        of it lowers the bound by ``dear`` of its cell.
         """
         columns, cell, count = self._columns, self._grid.cell, len(dear)
         sums = np.append(0.0, np.cumsum(dear))
