@@ -77,8 +77,8 @@ def _cheapest(
 ) -> None:
     """Find the least cost of each request over one start of so many, and then those around it.
 
-    A start at k waits, pays for its j-th token at k + j, and in interval x for ``level[x]`` tokens at
-    each time; ``before[x] + level[x] paid[k]`` is that up to k.  No price is negative, so later
+    A start at k waits, pays for its j-th token at k + j, and in interval x for ``level[x]`` tokens
+    at each time; ``before[x] + level[x] paid[k]`` is that up to k.  No price is negative, so later
     starts lose once the wait alone costs as much.  Bounds have a step of 1.  Sums of integers may
     pass 64 bits, costs do not: they are right modulo 2^64.
     """
