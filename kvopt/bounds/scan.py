@@ -158,7 +158,7 @@ _begun_blocks = compiled(begun_blocks)
 
 @steering
 def _lowest(sums: Sums, stairs: _Stairs | None, way: _Way, k: int, end: int, costs: Numbers) -> Any:
-    """Find the costs of ``k .. end - 1``, as `start_costs` without its constant; return the least."""
+    """Find costs of ``k .. end - 1``, as `start_costs` without its constant; return the least."""
     begun, paid, held, o = sums.begun, sums.paid, sums.held, way.output
     for x in range(end - k):
         before = begun[k + way.first + x] - way.low * paid[k + x]
