@@ -158,12 +158,13 @@ _begun_blocks = compiled(begun_blocks)
 
 @steering
 def _lowest(sums: Sums, stairs: _Stairs | None, way: _Way, k: int, end: int, costs: Numbers) -> Any:
-    """Find the costs of the starts ``k .. end - 1``, and return the least."""
+    """Find costs of ``k .. end - 1``, as `start_costs` without its constant; return the least."""
     begun, paid, held, o = sums.begun, sums.paid, sums.held, way.output
     for x in range(end - k):
         before = begun[k + way.first + x] - way.low * paid[k + x]
         costs[x] = before + way.high * paid[k + o + x] - held[k + way.final + x]
     if stairs is not None:
+        # It pays for a threshold from the token on that reaches it.
         for row in range(way.reached):
             before = k + max(stairs.thresholds[row] - way.prompt - 1, 0)
             for x in range(end - k):

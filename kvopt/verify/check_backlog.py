@@ -142,7 +142,8 @@ def _partly(
 ) -> list[int]:
     """Return what a prompt pays after its begin at each event, if it is processed at once.
 
-    Prices fall evenly over its limit; they are rounded up, so that it pays no less.
+    At border i it has 1 - (i cell - time) / limit of its work left, and pays the price for this.
+    That is subtracted from costs, so that rates are rounded up.
     """
     rates, costs, k = [-(-price * FINE // limit) for price in prices], list[int](), 0
     for time, is_border, _ in events:
