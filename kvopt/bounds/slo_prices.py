@@ -149,7 +149,10 @@ class PricesOfTime:
         raise NotImplementedError
 
     def first_prices(self) -> Floats:
-        """Return the same price at all times, the best if only volumes counted."""
+        """Return the same price at all times, the best if only volumes counted.
+
+        Requests that pay less than 1 at it fill all cells.
+        """
         sizes = np.sort(self.volumes)
         total = self._capacity * self.times.count
         place = min(int(np.searchsorted(np.cumsum(sizes), total)), len(sizes) - 1)
