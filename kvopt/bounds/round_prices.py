@@ -313,6 +313,7 @@ class RoundPrices:
         first, last = windows(columns, grid)
         ends = np.maximum(at.payments.ends * grid.cell, columns.arrivals)
         waits = np.maximum(columns.alone, ends - columns.arrivals)
+        # For its latency a request counts its time alone and others' works in its window.
         by_beside = columns.alone - self._works + met[last] - met[first] - waits
         by_grown, by_wait = np.zeros((2, len(waits)))
         by_backlog = np.zeros_like(point.backlog)

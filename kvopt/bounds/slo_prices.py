@@ -288,7 +288,8 @@ def cheapest_cost(
 
     Cells have a begin, an end and a price, and after the last one time is free.  A window is from
     the arrival until the first and the last token are due; no more than ``later`` is between these
-    two.  At the cheapest time ``top`` tokens are held, then ``slope`` less at each next one.
+    two.  At the cheapest time ``top`` tokens are held, then ``slope`` less at each next one.  One
+    limit is of a part of the other's time, so it is best to take the cheapest times first.
     """
     begin, early, end = window
     sizes = [
