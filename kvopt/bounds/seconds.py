@@ -288,7 +288,7 @@ class _Latency:
         """Return the bound at a point; and again with slopes by weights and by interference."""
         whole = self.rounded(point)
         weights, interference = (np.array(share, dtype=float) / FULL for share in whole)
-        # A share is the mean time of service, by the fluid, and from there to the completion.
+        # Weights count the mean time of service by the fluid, and from there to the completion.
         slopes = (weights / self._takes)[self._cut.owners]
         squares = self._cut.summed(served(self._begins, self._works, slopes))
         fluid = squares / (2.0 * self._takes) + self._ends - self._arrivals

@@ -85,12 +85,14 @@ def _cheapest(
     (arrivals, outputs), number, last = users, costs.dtype.type, len(paid) - 1
     before: Any = np.zeros(levels.shape[1], dtype=costs.dtype)
     for i in range(len(arrivals)):
+        # Up to a time t in interval x its prompt pays ``before[x] + level[x] paid[t]``.
         level, sums = levels[i], number(0)
         for x in range(len(level)):
             before[x] = sums - level[x] * paid[borders[x]]
             sums += level[x] * (paid[borders[x + 1]] - paid[borders[x]])
         a, o = arrivals[i], outputs[i]
         best, start, apart = scale * number(max(a, last) - a), max(a, last), step
+        # First one start of so many, then those around the cheapest; with a step of 1 all of them.
         begin, end = a, last
         while True:
             for k in range(begin, end, apart):

@@ -34,13 +34,7 @@ import numpy as np
 
 from kvopt.bounds.kinds import Kinds
 from kvopt.bounds.lagrangian import Ascent, checked_prices, priced_rounds, rising_prices
-from kvopt.bounds.prices import (
-    finest_denominator,
-    rounded,
-    rounded_prices,
-    steps_of,
-    thresholds,
-)
+from kvopt.bounds.prices import finest_denominator, rounded, rounded_prices, steps_of, thresholds
 from kvopt.bounds.scan import Scanner
 from kvopt.errors import Stopped
 from kvopt.formulations.highs import solved_relaxation

@@ -171,11 +171,7 @@ Pair = tuple[Floats, Floats, float]
 
 
 def ascend(
-    evaluate: Evaluator,
-    prices: Floats,
-    stage: AscentStage,
-    value: int,
-    budget: Budget,
+    evaluate: Evaluator, prices: Floats, stage: AscentStage, value: int, budget: Budget
 ) -> tuple[Floats, Floats]:
     """Ascend until the gain per step is small; return the best prices and the last ones.
 

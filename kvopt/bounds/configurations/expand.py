@@ -61,12 +61,7 @@ class TooWide(Exception):
 
 
 def next_layer(
-    states: States,
-    step: Round,
-    layer: Layer,
-    label_limit: int,
-    limit: Budget,
-    threads: int = 1,
+    states: States, step: Round, layer: Layer, label_limit: int, limit: Budget, threads: int = 1
 ) -> Layer:
     """Return all extensions of a label whose least cost is within the gap.
 

@@ -19,12 +19,7 @@ from kvopt.bounds.configurations.cost_to_go import CostToGo
 from kvopt.bounds.configurations.dominance import undominated
 from kvopt.bounds.configurations.evaluation import FORBIDDEN, Evaluation
 from kvopt.bounds.configurations.expand import TooWide, fill_costs_to_go, next_layer
-from kvopt.bounds.configurations.labels import (
-    WAITING,
-    Layer,
-    Round,
-    members_of,
-)
+from kvopt.bounds.configurations.labels import WAITING, Layer, Round, members_of
 from kvopt.bounds.configurations.lookahead_tables import Lookahead
 from kvopt.bounds.configurations.states import States
 from kvopt.errors import Stopped
@@ -86,11 +81,7 @@ class ForwardSearch:
     kept: list[int] = field(default_factory=list, init=False)
 
     def search_exhaustively(
-        self,
-        label_limit: int,
-        limit: Budget | None = None,
-        *,
-        in_all: int | None = None,
+        self, label_limit: int, limit: Budget | None = None, *, in_all: int | None = None
     ) -> tuple[int, ...] | None:
         """Return the starts of a best schedule below the target, or None.
 
