@@ -326,6 +326,7 @@ def cheapest_cost(
         for is_late, since, until in ((False, begin, early), (True, early, end))
         if min(b, until) > max(a, since)
     ]
+    # One limit is of a part of the other's time, so the cheapest times first are best.
     cost = 0
     for price, is_late, size in sorted(sizes):
         size = min(size, amount, later if is_late else amount)
