@@ -85,7 +85,6 @@ def _cheapest(
     (arrivals, outputs), number, last = users, costs.dtype.type, len(paid) - 1
     before: Any = np.zeros(levels.shape[1], dtype=costs.dtype)
     for i in range(len(arrivals)):
-        # Up to a time t in interval x its prompt pays ``before[x] + level[x] paid[t]``.
         level, sums = levels[i], number(0)
         for x in range(len(level)):
             before[x] = sums - level[x] * paid[borders[x]]
