@@ -68,9 +68,9 @@ def charge_backlog(requests: list[Waiting], cell: int, count: int, work: Work) -
 
 
 def _grown(line: list[Waiting], i: int, prices: list[int], cell: int, work: Work) -> int:
-    """Return what the window of a request adds, and add its prices to those of borders.
+    """Return the gain of the window of a request, and add its prices to those of borders.
 
-    It adds the minimum over s in `charge_backlog`: ``come`` are A(t) and ``excess`` (t - a - E)^+
+    It is the minimum over s in `charge_backlog`: ``come`` are A(t) and ``excess`` (t - a - E)^+
     at the borders t from a + E / 4 to a + 3 E, as long as A(t) >= t - a - E.
     """
     arrival, alone, _, share, parts, _ = line[i]
