@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kvopt.bounds.cheapest_services import CellPrices
+from kvopt.bounds.cheapest_services import CellPrices, RoundColumns, Used
 from kvopt.bounds.kinds import Kinds
 from kvopt.bounds.prices import (
     finest_denominator,
@@ -125,20 +125,14 @@ class PricesOfTime:
     times
         The requests, and when they may be active.
     volumes
-        What they use in all.
-    unit
-        The unit of volumes, over that in integers.
+        What they use in all: tokens in rounds, or machine time, times the memory.
     lines
         Lines of the batch-time model, in seconds.
     """
 
-    def __init__(
-        self, times: ActiveTimes, volumes: Floats, unit: int = 1, lines: tuple[int, ...] = ()
-    ) -> None:
+    def __init__(self, times: ActiveTimes, volumes: Floats, lines: tuple[int, ...] = ()) -> None:
         self.times, self.volumes, self.lines = times, volumes, lines
-        self._memory, self._unit = times.instance.memory, unit
-        # Of a cell, in the unit of volumes.
-        self._capacity = float(times.instance.used_workers * times.width) * (self._memory / unit)
+        self._capacity = float(times.instance.total_memory * times.width)  # of a cell
 
     def cheapest(self, prices: Floats) -> tuple[Floats, Floats]:
         """Return the payment of each request, and the use of cells by those that pay below 1."""
@@ -163,7 +157,6 @@ class PricesOfTime:
 
     def rounded(self, prices: Floats) -> PriceProof:
         """Return prices in integers."""
-        prices = prices / self._unit
         unit = self._denominator(prices)
         if not self.lines:
             return rounded_prices(self._at_all_times(prices), unit)
@@ -241,34 +234,32 @@ class OfCheapestTimes(PricesOfTime):
         slope: int,
         lines: tuple[int, ...] = (),
     ) -> None:
-        unit = times.instance.memory if lines else 1
-        whole, late = (np.array(column, dtype=float) / unit for column in (amounts, later))
-        top = np.array(tops, dtype=float)
-        super().__init__(times, whole * (top - slope * (whole - 1.0) / 2.0), unit, lines)
-        self._slope = slope
+        whole, late, top = (np.array(column, dtype=float) for column in (amounts, later, tops))
+        super().__init__(times, whole * (top - slope * (whole - 1.0) / 2.0), lines)
+        self._slope, self._rate = slope, times.instance.memory if lines else 1
         self._integers = list(zip(amounts, later, tops, strict=True))
-        begins, early, ends = (c.astype(float) for c in (times.begins, times.early, times.ends))
-        none = np.zeros(len(whole))
-        shape = none, np.ones(len(whole)), none, none, np.zeros((0, len(whole)))
-        self._columns = begins, early, ends, whole, late, top, *shape
+        ends = self._rate * np.array([times.begins, times.early, times.ends], dtype=float)
+        self._windows = *ends, late, top
+        none, no_rows = np.zeros(len(whole)), np.zeros((0, len(whole)))
+        shape = none, none, whole, np.ones(len(whole)), none, none, no_rows, no_rows, none, no_rows
+        self._columns = RoundColumns(*shape)
 
     def cheapest(self, prices: Floats) -> tuple[Floats, Floats]:
         """Return costs and holdings of the cheapest times."""
-        from kvopt.bounds.slo_costs import CellUse, Demands, fill_cheapest  # it loads numba
+        from kvopt.bounds.slo_costs import Windows, fill_cheapest  # it loads numba
 
-        costs, paid = np.zeros((2, len(self.volumes)))
-        loads, none = np.zeros((2, len(prices)))
-        rows = np.zeros((0, len(prices)))
-        cells, used = CellPrices(prices, none, rows), CellUse(loads, none, rows, paid)
-        demands, width = Demands(*self._columns), float(self.times.width)
-        fill_cheapest(demands, float(self._slope), cells, width, costs, used)
-        return costs, loads
+        columns, width = self._columns, float(self._rate * self.times.width)
+        cells = CellPrices(prices, 0.0 * prices, np.zeros((0, len(prices))))
+        costs, used = np.zeros(len(self.volumes)), Used.of(columns, cells)
+        windows, slope = Windows(*self._windows), float(self._slope)
+        fill_cheapest(windows, columns, 0.0 * costs, slope, cells, width, costs, used)
+        return costs, used.rounds
 
     def payments(self, proof: PriceProof) -> tuple[Iterable[int], int]:
         """Return the costs of the cheapest times."""
         cells, instance = cells_of(proof), self.times.instance
         paid = sum((end - begin) * price for begin, end, price in cells)
-        return self._costs(cells), instance.used_workers * instance.memory * paid
+        return self._costs(cells), instance.total_memory * paid
 
     def _costs(self, priced: list[tuple[int, int, int]]) -> Iterator[int]:
         times, first, last = self.times, priced[0][0], priced[-1][1]
@@ -277,7 +268,7 @@ class OfCheapestTimes(PricesOfTime):
         windows = zip(*(c.tolist() for c in (times.begins, times.early, times.ends)), strict=True)
         for amounts, window in zip(self._integers, windows, strict=True):
             part = cells[bisect_right(ends, window[0]) : bisect_left(begins, window[2])]
-            yield cheapest_cost(window, part, *amounts, self._slope, self._unit)
+            yield cheapest_cost(window, part, *amounts, self._slope, self._rate)
 
 
 Cell = tuple[int, float, int]
