@@ -28,10 +28,9 @@ from kvopt.bounds.kinds import Kinds
 from kvopt.bounds.lagrangian import (
     Ascent,
     Pace,
-    checked_prices,
     first_prices,
     priced_rounds,
-    rising_prices,
+    rising_bounds,
 )
 from kvopt.bounds.prefix_shares import shared_out, users_together
 from kvopt.bounds.prices import PriceSteps, finest_denominator, fits_int64, rounded_prices
@@ -274,5 +273,4 @@ def shared_price_bounds(
     borders = np.unique((np.linspace(0, 1, _INTERVALS + 1) ** _BEND * last).astype(np.int64))
     scanner = PrefixScanner(instance, borders)
     ascent = _SharesAscent(scanner, instance.total_memory, prices)
-    for best in rising_prices(ascent, budget):
-        yield checked_prices(instance, "prices of shared blocks", scanner, best)
+    yield from rising_bounds(instance, "prices of shared blocks", scanner, ascent, budget)

@@ -8,7 +8,6 @@ its last token is due.  ``docs/service-levels.md`` has the proof.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -24,7 +23,7 @@ from kvopt.bounds.shared_rounds import (
     sums_over,
     works_of,
 )
-from kvopt.bounds.slo_prices import ActiveTimes, Cell, cheapest_cost, scale_of
+from kvopt.bounds.slo_prices import ActiveTimes, cheapest_cost, scale_of
 from kvopt.incumbent.proofs import SharedRoundsProof
 from kvopt.kernels.budget import Budget
 from kvopt.problem.arrays import Floats, Numbers
@@ -183,11 +182,13 @@ class OfSharedRounds:
         first, last = (int(column[i]) for column in self._reach)
         held, shortest = columns.held[i], columns.shortest[i]
         by_round, by_token = cells.round[first:last].tolist(), cells.token[first:last].tolist()
-        cells_of_window: list[Cell] = [
+        cells_of_window = [
             (cell * width, (cell + 1) * width, (fixed + a_round + token * held) // shortest)
             for cell, (a_round, token) in enumerate(zip(by_round, by_token, strict=True), first)
         ]
-        cells_of_window.append((times.last, math.inf, 0))  # after the last price time is free
+        cells_of_window.append(
+            (times.last, max(end, times.last), 0)
+        )  # after the last price time is free
         whole = columns.rounds[i] * shortest
         cost = cheapest_cost((begin, early, end), cells_of_window, whole, whole - shortest)
         if end <= times.last:

@@ -33,7 +33,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from kvopt.bounds.kinds import Kinds
-from kvopt.bounds.lagrangian import Ascent, checked_prices, priced_rounds, rising_prices
+from kvopt.bounds.lagrangian import Ascent, checked_prices, priced_rounds, rising_bounds
 from kvopt.bounds.prices import (
     finest_denominator,
     rounded,
@@ -80,7 +80,7 @@ def slot_bounds(
 ) -> Iterator[CheckedBound]:
     """Yield better and better bounds by prices of tokens and slots, none if slots gain nothing.
 
-    The schedule tells for how long there are prices; the least gain is that of `rising_prices`,
+    The schedule tells for how long there are prices; the least gain is that of `rising_bounds`,
     the whole budget that of `lagrangian_bounds`.
     """
     whole = whole or budget
@@ -108,8 +108,7 @@ def slot_bounds(
         if best is not None:
             ascent, scanner = best
             scanner.reach = int(scanner.borders[-1]) // _MEANS
-            for prices in rising_prices(ascent, budget, minimum_gain):
-                yield checked_prices(instance, "slots", scanner, prices)
+            yield from rising_bounds(instance, "slots", scanner, ascent, budget, minimum_gain)
 
 
 # ---- coarse programs --------------------------------------------------------------------------
@@ -271,7 +270,7 @@ class SlotScanner(Scanner):
             row[:] = self._straight(at_borders(row, self.borders), last)
         slot_tokens = self._memory / np.array(self.slots)
         steps = steps_of(self._memory, self.slots, [*(rows[1:] * slot_tokens[:, None])])
-        costs, starts = self.least_costs(rows[0], 1, steps)
+        costs, starts, _ = self.least_costs(rows[0], 1, steps)
         value = float(self.kinds.counts @ costs) - memory * float(rows.sum())
         excess = np.empty_like(rows)
         excess[0] = self.kinds.loads(starts, last) - memory
