@@ -112,6 +112,7 @@ class Kinds:
         """
         first, final = begun_blocks(self.prompts, self.outputs, self.block)
 
+        # Entry k is the change from time k to k + 1; what comes after the last time is cut off.
         def at(after: Integers | int, weights: Integers) -> Numbers:
             return np.bincount(np.minimum(starts + after, last), weights, last + 1)
 

@@ -84,7 +84,7 @@ def first_prices(instance: Instance) -> Floats:
     """
     fluid = fluid_prices(instance)
     if "weight" in instance.extras:
-        fluid = fluid * (sum(request.weight for request in instance) / len(instance))
+        fluid = fluid * (instance.total_weight / len(instance))
     return np.concatenate((fluid, np.zeros(len(fluid) // 8 + 1)))
 
 
@@ -174,7 +174,7 @@ def lagrangian_bounds(
 ) -> Iterator[CheckedBound]:
     """Yield the bound of fluid prices, then better and better ones, while time is left.
 
-    The least gain is that of `rising_bounds`.  The first and the last prices are evaluated beyond
+    The least gain is that of `rising_prices`.  The first and the last prices are evaluated beyond
     the budget if there is time within the whole.  Where memory has a block size, whole blocks are
     paid for.  With pauses prices that fall are nearly as good as any on a backlog, and are
     evaluated as quickly as without pauses.
@@ -200,7 +200,8 @@ def lagrangian_bounds(
     scanner = Scanner(kinds, limits.threads, whole, pauses=pauses)
     with suppress(Stopped):
         ascent = Ascent(scanner.at(instance.total_memory), first_prices(instance), falling=falling)
-        yield from rising_bounds(problem.instance, name, scanner, ascent, budget, minimum_gain)
+        for prices in rising_prices(ascent, budget, minimum_gain):
+            yield checked_prices(problem.instance, name, scanner, prices)
 
 
 def priced_rounds(instance: Instance, budget: Budget, limits: Limits) -> int:
@@ -212,21 +213,17 @@ def priced_rounds(instance: Instance, budget: Budget, limits: Limits) -> int:
     return rounds
 
 
-def rising_bounds(
-    instance: Instance,
-    name: str,
-    scanner: Scanner,
-    ascent: Ascent,
-    budget: Budget,
-    minimum_gain: float = 0.0,
-) -> Iterator[CheckedBound]:
-    """Yield the bound of the first prices of an ascent, then better ones, while time is left.
+def rising_prices(
+    ascent: Ascent, budget: Budget, minimum_gain: float = 0.0, first_look: float = _FIRST_LOOK
+) -> Iterator[Floats]:
+    """Yield the first prices of an ascent, then better and better ones, while time is left.
 
-    Whenever its time has doubled, the ascent must have gained that share of its value.
+    Whenever its time has doubled, after a ``first_look`` in seconds, the ascent must have gained
+    that share of its value.
     """
     began = wall_time()
-    look, value = _FIRST_LOOK, ascent.value
-    yield checked_prices(instance, name, scanner, ascent.prices)
+    look, value = first_look, ascent.value
+    yield ascent.prices
     yielded, at = ascent.value, 0
     spare = 2 * (wall_time() - began) + 0.05  # to evaluate once more, and to spare
     for count in range(MAX_STEPS):
@@ -239,10 +236,10 @@ def rising_bounds(
         if not ascent.step():
             break
         if count >= 2 * at + 16 and ascent.value > yielded:
-            yield checked_prices(instance, name, scanner, ascent.prices)
+            yield ascent.prices
             yielded, at = ascent.value, count
     if ascent.value > yielded:
-        yield checked_prices(instance, name, scanner, ascent.prices)
+        yield ascent.prices
 
 
 def checked_prices(instance: Instance, name: str, scanner: Scanner, values: Floats) -> CheckedBound:

@@ -97,7 +97,11 @@ class Averaged(NamedTuple):
 
 
 def averaged_minimisers(instance: Instance) -> Averaged:
-    """Return minimisers of subproblems from the fluid prices on."""
+    """Return minimisers of subproblems from the fluid prices on, by the volume algorithm.
+
+    Steps go along a moving mean of the excess of memory.  The minimisers have the same weights in
+    their mean, which approaches a solution of the LP (`kvopt.bounds.mean_starts`).
+    """
     from kvopt.bounds.scan import Scanner  # it loads numba
 
     if (end := fluid_end(instance)) > _LAST_TIME:

@@ -280,6 +280,7 @@ class Sums(NamedTuple):
         """Sum prices up, of requests of some kinds."""
         kind, last, block = prices.dtype.type, len(prices), kinds.block
         padded = np.concatenate((prices, np.zeros(min(kinds.longest, last), dtype=kind)))
+        # Entry k is P_{k-B}, 0 up to k = B: sums of every B-th entry are W_k / B.
         before: Numbers = np.zeros(block + 1 + len(padded), dtype=kind)
         paid = before[block:]
         np.cumsum(padded, out=paid[1:])

@@ -28,9 +28,10 @@ from kvopt.bounds.kinds import Kinds
 from kvopt.bounds.lagrangian import (
     Ascent,
     Pace,
+    checked_prices,
     first_prices,
     priced_rounds,
-    rising_bounds,
+    rising_prices,
 )
 from kvopt.bounds.prefix_shares import shared_out, users_together
 from kvopt.bounds.prices import PriceSteps, finest_denominator, fits_int64, rounded_prices
@@ -76,7 +77,10 @@ def _cheapest(
 ) -> None:
     """Find the least cost of each request over one start of so many, and then those around it.
 
-    Sums of integers may pass 64 bits, costs do not: they are right modulo 2^64.
+    A start at k waits, pays for its j-th token at k + j, and in interval x for ``level[x]`` tokens
+    at each time; ``before[x] + level[x] paid[k]`` is that up to k.  No price is negative, so later
+    starts lose once the wait alone costs as much.  Bounds have a step of 1.  Sums of integers may
+    pass 64 bits, costs do not: they are right modulo 2^64.
     """
     (arrivals, outputs), number, last = users, costs.dtype.type, len(paid) - 1
     before: Any = np.zeros(levels.shape[1], dtype=costs.dtype)
@@ -87,6 +91,7 @@ def _cheapest(
             sums += level[x] * (paid[borders[x + 1]] - paid[borders[x]])
         a, o = arrivals[i], outputs[i]
         best, start, apart = scale * number(max(a, last) - a), max(a, last), step
+        # First one start of so many, then those around the cheapest; with a step of 1 all of them.
         begin, end = a, last
         while True:
             for k in range(begin, end, apart):
@@ -273,4 +278,5 @@ def shared_price_bounds(
     borders = np.unique((np.linspace(0, 1, _INTERVALS + 1) ** _BEND * last).astype(np.int64))
     scanner = PrefixScanner(instance, borders)
     ascent = _SharesAscent(scanner, instance.total_memory, prices)
-    yield from rising_bounds(instance, "prices of shared blocks", scanner, ascent, budget)
+    for best in rising_prices(ascent, budget):
+        yield checked_prices(instance, "prices of shared blocks", scanner, best)

@@ -134,7 +134,10 @@ class PricesOfTime:
         raise NotImplementedError
 
     def first_prices(self) -> Floats:
-        """Return the same price at all times, the best if only volumes counted."""
+        """Return the same price at all times, the best if only volumes counted.
+
+        Requests that pay less than 1 at it fill all cells.
+        """
         sizes = np.sort(self.volumes)
         total = self._capacity * self.times.count
         place = min(int(np.searchsorted(np.cumsum(sizes), total)), len(sizes) - 1)
@@ -289,6 +292,7 @@ def cheapest_cost(
         for is_late, since, until in ((False, begin, early), (True, early, end))
         if min(b, until) > max(a, since)
     ]
+    # One limit is of a part of the other's time, so the cheapest times first are best.
     cost = 0
     for price, is_late, size in sorted(sizes):
         size = min(size, amount, later if is_late else amount)

@@ -94,6 +94,7 @@ class OfSharedRounds:
         rows[place] = np.diff(np.interp(to, since, paid)) / self._times.width
         fixed = self._rates.fixed
         shares = self._shares(rows[place]) * fixed[place] / fixed[0]
+        # Rounds pay a part of the fixed part of the first row, which its price does not pay then.
         points = []
         for part in _FIRST:
             left = rows.copy()
@@ -119,7 +120,11 @@ class OfSharedRounds:
         return ascend(self, point, _STEPS, budget).point
 
     def evaluate(self, point: Point) -> tuple[float, tuple[Floats, Point]]:
-        """Return minus the ceiling in floats, with the payment of each request and a slope."""
+        """Return minus the ceiling in floats, with the payment of each request and a slope.
+
+        A request gains 1 less its payment, if that is positive; all machine time has its price.
+        The slope of a price is what is used at it less what there is.
+        """
         from kvopt.bounds.slo_costs import Windows, fill_cheapest  # it loads numba
 
         columns, rates, times = self._columns, self._rates, self._times
@@ -176,7 +181,7 @@ class OfSharedRounds:
         return int(total // proof.unit)
 
     def _cost(self, i: int, fixed: int, cells: CellPrices) -> int:
-        """Return the payment of a request, times the unit, in integers."""
+        """Return the payment of a request, times the unit, rounded down: no ceiling falls by it."""
         times, columns, width = self._times, self._exact, self._times.width
         begin, early, end = (int(column[i]) for column in (times.begins, times.early, times.ends))
         first, last = (int(column[i]) for column in self._reach)

@@ -33,14 +33,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from kvopt.bounds.kinds import Kinds
-from kvopt.bounds.lagrangian import Ascent, checked_prices, priced_rounds, rising_bounds
-from kvopt.bounds.prices import (
-    finest_denominator,
-    rounded,
-    rounded_prices,
-    steps_of,
-    thresholds,
-)
+from kvopt.bounds.lagrangian import Ascent, checked_prices, priced_rounds, rising_prices
+from kvopt.bounds.prices import finest_denominator, rounded, rounded_prices, steps_of, thresholds
 from kvopt.bounds.scan import Scanner
 from kvopt.errors import Stopped
 from kvopt.formulations.highs import solved_relaxation
@@ -80,7 +74,7 @@ def slot_bounds(
 ) -> Iterator[CheckedBound]:
     """Yield better and better bounds by prices of tokens and slots, none if slots gain nothing.
 
-    The schedule tells for how long there are prices; the least gain is that of `rising_bounds`,
+    The schedule tells for how long there are prices; the least gain is that of `rising_prices`,
     the whole budget that of `lagrangian_bounds`.
     """
     whole = whole or budget
@@ -108,7 +102,8 @@ def slot_bounds(
         if best is not None:
             ascent, scanner = best
             scanner.reach = int(scanner.borders[-1]) // _MEANS
-            yield from rising_bounds(instance, "slots", scanner, ascent, budget, minimum_gain)
+            for prices in rising_prices(ascent, budget, minimum_gain):
+                yield checked_prices(instance, "slots", scanner, prices)
 
 
 # ---- coarse programs --------------------------------------------------------------------------
@@ -149,6 +144,7 @@ def coarse_prices(
     highs = solved_relaxation(program, limits, budget)
     if budget.over() or not highs.getSolution().dual_valid:
         return None
+    # Rows of cells come after those of requests.  Upper limits of a minimum have duals up to 0.
     duals = -np.array(highs.getSolution().row_dual)[len(chosen) :]
     return CoarsePrices(borders, tuple(slots), np.maximum(duals.reshape(len(slots) + 1, -1), 0.0))
 
@@ -193,7 +189,10 @@ def sampled(instance: Instance, size: int) -> tuple[Instance, float]:
 
 
 def _program(instance: Instance, weight: float, needs: Floats, borders: Integers) -> Program:
-    """Return the program: a column for each request and cell, rows of requests, then of cells."""
+    """Return the program: a column for each request and cell, rows of requests, then of cells.
+
+    A part of a request starts in the middle of a cell, and takes there all that it ever needs.
+    """
     from scipy.sparse import csc_array
 
     count, resources = len(instance), len(needs)
@@ -245,6 +244,7 @@ class SlotScanner(Scanner):
         budget: Budget | None = None,
     ) -> None:
         super().__init__(Kinds.of(instance), threads, budget)
+        # The program has a price for each cell; in its middle a line may bend as well.
         middles = (coarse.borders[:-1] + coarse.borders[1:]) // 2
         self.borders = np.unique(np.concatenate((coarse.borders, middles)))
         self.slots, self.reach = coarse.slots, 0
@@ -276,6 +276,7 @@ class SlotScanner(Scanner):
         excess[0] = self.kinds.loads(starts, last) - memory
         for row, count in enumerate(self.slots):
             used = self._used(starts, thresholds(self._memory, count), last)
+            # Only prices at borders count, so the mean use around each border steers its price.
             beyond = self._around_borders(used) * slot_tokens[row] - memory
             excess[row + 1] = self._straight(beyond, last)
         return value, starts, excess.reshape(-1)

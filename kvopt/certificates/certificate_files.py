@@ -126,6 +126,7 @@ def read_certificate(path: str | Path, budget: float | None = None) -> Certifica
 
 
 def _certificate(value: Json) -> Certificate:
+    """Return the certificate of a checked file: the narrower scopes come first, then its own."""
     instance, clock = instance_from_json(value["instance"]), _clock(value["clock"])
     provenance = dict(value.get("provenance", {}))
     notes = provenance.pop("notes", [])
@@ -171,6 +172,7 @@ def _clock(value: Json | str) -> Clock:
 
 
 def _sides_to_json(optimum: Optimum) -> Json:
+    """Return both sides of an optimum as the fields of a certificate."""
     upper, lower = optimum.upper, optimum.lower
     return {
         "scope": optimum.scope,
@@ -189,6 +191,7 @@ def _steps_to_json(names: Sequence[str]) -> Json:
 
 
 def _optimum(value: Json, instance: Instance, clock: Clock, provenance: Json) -> Optimum:
+    """Return both sides of an optimum from the fields of a certificate."""
     upper: Any = None
     claim, bound = value["upper"], value["lower"]
     if claim is not None:

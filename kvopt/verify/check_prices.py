@@ -96,6 +96,7 @@ def by_prices(problem: Problem, proof: dict[str, Any], work: Work) -> Prepared:
     def value() -> int:
         scale, paid, costs = evaluate()
         total: int = sum(weight * r.output for weight, r in paired(weights, problem.requests))
+        # What is subtracted is rounded down, so that the bound is rounded up.
         return total - (paid - sum(times * cost for times, cost in costs)) // scale
 
     *others, final = dict.fromkeys(resources_of(proof))
@@ -229,6 +230,7 @@ def levels_of(
         levels.append(tuple(level) if any(level) else ())
     refuse([*rows], "lower: has not a share of each node for each of its users")
     for v, shares in users.items():
+        # At most so many users are active together: if the largest shares fit, all do.
         for interval in zip(*shares):
             if sum(sorted(interval)[-together[v] :]) > prefixes["denominator"]:
                 raise Invalid("lower: shares of users that can be active together pass 1")
@@ -384,7 +386,10 @@ class Costs(PriceTotals):
         ]
 
     def _line(self, fine: list[int], begin: int, half: int) -> tuple[int, int, int, int]:
-        """Return b, min r, c and max E - min E for the times ``begin + 1 .. begin + 2 half``."""
+        """Return b, min r, c and max E - min E for the times ``begin + 1 .. begin + 2 half``.
+
+        Any b and c are valid; b is the slope from the mean of one half to that of the other.
+        """
         middle, end = (min(begin + part * half, len(fine)) for part in (1, 2))
         slope = (self.paid[end] - 2 * self.paid[middle] + self.paid[begin] << self.shift) // half**2
         rest = list(map(sub, fine[begin:end], count(slope * (begin + 1), slope)))
@@ -413,6 +418,7 @@ class Costs(PriceTotals):
         moment = output * (output + 1) * (3 * prompt + 2 * output + 1) // 6  # sum_j j (s + j)
         wait = self.scale << self.shift
         end = int(min(latest, self.last))
+        # A start at the last price waits, and pays nothing.
         best: float = wait * (end - arrival) if end == self.last else math.inf
         blocks = [(0, arrival, end + 1)]
         steps = [*self._steps(prompt, peak), *shares]
@@ -429,6 +435,8 @@ class Costs(PriceTotals):
                 continue
             middle = (begin + end) // 2
             for k, after in ((begin, middle), (middle, end)):
+                # The shortest line that all these runs are under.  By it costs are linear in k, so
+                # lowest for the first or the last of them.
                 level = max((after - k + output - 2).bit_length() - SMALL, 0)
                 slope, low, mean, rough = self.lines[level][k >> level + SMALL]
                 bound = max(volume * low, volume * mean - peak * rough)

@@ -97,6 +97,7 @@ class _Bound:
         refuse(both, "lower: the backlog is one of whole prompts, without block shares")
         if blocks:
             self._share(blocks, proof.get("period", 0))
+        # Times alone need the block shares, the backlog these times, and prices all of them.
         self.alone = [self._alone(i) for i in range(len(requests))]
         self.works = [self._prompts(fresh) for fresh in self.fresh]
         self.left, self.added = [share * (self.unit // 64) for share in self.grown], 0
@@ -128,7 +129,7 @@ class _Bound:
             self.held.append([private + 1] * count)
             for v in path:
                 for place, weight in enumerate(row[: count - begin], begin):
-                    if weight:
+                    if weight:  # rounded down: all users count no more than the node
                         self.held[-1][place] += problem.nodes[v] * weight // sums[v][place]
 
     def _charge_backlog(self, parts: list[list[int]], waits: list[int]) -> None:
@@ -169,6 +170,8 @@ class _Bound:
         windows = self._windows([share * (self.unit // 64) for share in self.interference])
         columns = paired(self._payments(), windows, self._windows(self.left), *self.prices)
         for needed, window, rest, *rows in columns:
+            # The first row is raised until fixed parts pay for rounds, rounded up.  What is left is
+            # shared out rounded down: requests may pay less than it.
             missing = needed - sum(map(mul, rows[1:], fixed[1:]))
             if missing > 0:
                 refuse(fixed[0] == 0, "lower: rounds of the first row have no fixed part")
@@ -201,7 +204,10 @@ class _Bound:
         return sums
 
     def _windows(self, shares: list[int]) -> Iterator[int]:
-        """Yield the sum of the shares of the times alone that contain each cell."""
+        """Yield the sum of the shares of the times alone that contain each cell.
+
+        Only whole cells count: works in others pay no interference, which lowers the bound.
+        """
         begins = (-(-arrival // self.cell) for arrival in self.arrivals)
         ends = (sum(pair) // self.cell for pair in paired(self.arrivals, self.alone))
         return self._sums(begins, ends, shares)
@@ -237,6 +243,7 @@ class _Bound:
             tokens = output * self.token
             tokens += self.clock.kv * (output * prompt + output * (output + 1) // 2)
             total += self._cheapest(i) + unit * self.charged[i] * self.alone[i]
+            # Its own works in its window do not delay it: at most all of them.
             total -= unit * self.interference[i] * (tokens + self.works[i][-1])
             total -= self.left[i] * tokens
         return int(-(-total // self.unit))
@@ -266,6 +273,8 @@ class _Bound:
                 break
             price = max(fixed - slope * since, 0) + self.a_round[k]
             price += self.a_token[k] * profile[k // self.period]
+            # A round lasts ``shortest`` or longer, so a nanosecond holds at most this part of it.
+            # Tokens beyond those of a first round, ``growth``, are paid at the cheapest time.
             price //= shortest
             end = (k + 1) * cell - arrival
             # The cell joins those in use, and what is dearer than needed leaves.

@@ -12,12 +12,7 @@ from operator import itemgetter
 from typing import Any, NamedTuple
 
 from kvopt.verify.certified_problem import LARGEST_FIELD, Problem, relaxed
-from kvopt.verify.check_prices import (
-    attaining_by_prices,
-    cells_of,
-    cheapest_cost,
-    check_prices,
-)
+from kvopt.verify.check_prices import attaining_by_prices, cells_of, cheapest_cost, check_prices
 from kvopt.verify.check_runs import Times, checked_run, uncovered
 from kvopt.verify.check_seconds import lines_of, part_of
 from kvopt.verify.check_shared_rounds import Attaining
@@ -180,15 +175,14 @@ def most_in_time(
 class _Attainable(NamedTuple):
     """A request that attains alone: its place, and the prompt tokens that it surely processes.
 
-    It takes an amount, of which no more than ``later`` is after its first token is due, and lasts
-    for ``rest`` after that token alone.  Its first token is due at ``early``, its last at ``end``.
+    It takes an amount, of which no more than ``later`` is after its first token is due.  That token
+    is due at ``early``, its last one at ``end``.
     """
 
     place: int
     fresh: int
     amount: int
     later: int
-    rest: int
     early: float
     end: float
 
@@ -208,7 +202,7 @@ def _attainable(problem: Problem, due: list[Due], chosen: list[int]) -> Iterator
         if early >= soonest and limits.rest >= rest:
             end = request.arrival + min(limits.total, limits.first + limits.rest)
             later = amount - begun if limits.first < math.inf else amount
-            yield _Attainable(i, fresh, amount, later, rest, request.arrival + early, end)
+            yield _Attainable(i, fresh, amount, later, request.arrival + early, end)
 
 
 def _by_cheapest_times(
@@ -216,11 +210,8 @@ def _by_cheapest_times(
 ) -> int:
     """Return how many attain if they are active at the cheapest times of their windows."""
     refuse(len(proof["resources"]) > 1, "slo: only prices of tokens cover pauses")
-    unit, is_even, cells = (
-        proof["denominator"],
-        problem.clock is None,
-        cells_of(proof["resources"][0]),
-    )
+    unit, is_even = proof["denominator"], problem.clock is None
+    cells = cells_of(proof["resources"][0])
     begins, ends = [begin for begin, _, _ in cells], [end for _, end, _ in cells]
     total = problem.used * problem.memory * sum((b - a) * price for a, b, price in cells[:-1])
     for request, row in paired(problem.requests, can):

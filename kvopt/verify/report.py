@@ -36,7 +36,7 @@ def report_on(certificate: dict[str, Any], work: Work | None = None) -> list[str
             line, times = _checked_run(problem, claim, name, work)
             lines.append(line)
             if among := [side for side in sides if not uncovered(claim, side[0])]:
-                side_scope, *ends = among[0]
+                side_scope, *ends = among[0]  # narrower scopes come first
                 rows[side_scope].append(f"  {name} is {_ratio(value, *ends)}")
             else:
                 used = uncovered(claim, scope)
@@ -144,7 +144,8 @@ def _conclusions(problem: Problem, upper: int | None, lower: int | None) -> list
     high, low = f"{upper or 0:,}", f"{lower or 0:,}"
     if problem.clock is not None:
         latency, a, unit, under = "mean latency", "a ", " s", " s under this batch-time model"
-        micros, scale = 1_000_000, max(many, 1) * 1000
+        # Microseconds of a second; nanoseconds of one in all latencies, as often as they count.
+        micros, scale = 1_000_000, max(sum(problem.weights) or many, 1) * 1000
         high = f"{-(-(upper or 0) // scale) / micros:,.6f}"
         low = f"{(lower or 0) // scale / micros:,.6f}"
     if lower is not None:

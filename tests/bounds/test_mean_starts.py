@@ -117,5 +117,6 @@ def test_a_backlog_ends_with_its_last_interval() -> None:
     for instance in random_instances(60, 2, most_requests=12):
         backlog = Instance(instance.memory, [Request(0, *r.shape) for r in instance])
         end = fluid.fluid_end(backlog)
-        ends = fluid._intervals(backlog, backlog.memory).ends
+        volumes = np.array([request.volume for request in backlog], dtype=object)
+        ends = fluid.one_at_a_time(0 * volumes, volumes, volumes).ends
         assert end == max((-(-end // backlog.memory) for end in ends), default=0)

@@ -576,7 +576,7 @@ def test_runs_with_pauses_that_are_none_are_invalid(
 
 
 @pytest.mark.parametrize("workers", [3, 10_001])
-def test_more_workers_than_there_is_work_for(workers: int, tmp_path: Path) -> None:
+def test_more_workers_than_there_is_work_for_change_nothing(workers: int, tmp_path: Path) -> None:
     """The bound is that of as many as there are requests, and the schedule fits as it did."""
     said = fleet_certificate()
     rehashed(said, workers=workers)
@@ -624,7 +624,7 @@ def test_a_search_that_is_too_long_leaves_what_is_known() -> None:
 
 
 @pytest.mark.parametrize("before", [0, 1, 4])
-def test_prices_of_late_requests(tmp_path: Path, before: int) -> None:
+def test_prices_of_late_requests_are_valid_and_written_again(tmp_path: Path, before: int) -> None:
     """No price is laid out for the rounds before."""
     late = Instance(3, [Request(10**12, 2, 1, f"r{i}") for i in range(2)])
     proof = prices_proof(1000, 10**12 + 1 - before, [1] * before + [357])
@@ -636,7 +636,7 @@ def test_prices_of_late_requests(tmp_path: Path, before: int) -> None:
     assert verify(tmp_path / "d.json").valid
 
 
-def test_a_part_without_requests(tmp_path: Path) -> None:
+def test_a_part_without_requests_is_valid_and_written_again(tmp_path: Path) -> None:
     parts = [
         {"from": 0, "proof": prices_proof(9, 1, [1])},
         {"from": 1, "proof": {"kind": "volume"}},

@@ -29,6 +29,7 @@ from kvopt.incumbent.proofs import PriceProof, prices_of
 from kvopt.kernels.budget import Budget, wall_time
 from kvopt.search.exact.forward import (
     FIRST_WIDTH,
+    MAX_SETS,
     NAME,
     RISING_LABELS,
     WIDER_WIDTH,
@@ -55,7 +56,7 @@ _HORIZON = 5
 """Rounds of the look-ahead of beam searches for many requests."""
 
 
-def run(search: Search, few_requests: int = 20) -> None:
+def run(search: Search, few_requests: int = 20, max_sets: int = MAX_SETS) -> None:
     """Bound, remove starts and search until a proof is found, then look for schedules.
 
     Presolve is the removal of starts.
@@ -67,16 +68,19 @@ def run(search: Search, few_requests: int = 20) -> None:
     few_requests
         Requests up to which local search, look-ahead and completion bounds cost more than they
         save.
+    max_sets
+        As of `Forward`.
     """
     many = len(search.instance) > few_requests
     if search.schedule is None:
         offer_list_schedules(search)
     search.engine = NAME
     # Compilation and compiled loops ignore signals: this thread watches for them.
-    run_in_thread(search, lambda: _run(search, many))
+    run_in_thread(search, lambda: _run(search, many, max_sets))
 
 
-def _run(search: Search, many: bool) -> None:
+def _run(search: Search, many: bool, max_sets: int) -> None:
+    """Search at prices of states, or of tokens if tables are too large, beside local search."""
     assert search.schedule is not None
     is_priced = is_quick(search.instance, search.schedule.makespan)
     # Where forward searches may prove the optimum, local search beside them ends soon.
@@ -98,7 +102,7 @@ def _run(search: Search, many: bool) -> None:
         beside.start()
     with search.surviving(NAME), suppress(Stopped):
         if is_priced:
-            _bound_and_search(search, many)
+            _bound_and_search(search, many, max_sets)
         else:
             search_by_tokens(search, search.budget)
     if beside.ident is not None:
@@ -109,7 +113,8 @@ def _run(search: Search, many: bool) -> None:
         improve(search, search.budget)
 
 
-def _bound_and_search(search: Search, many: bool) -> None:
+def _bound_and_search(search: Search, many: bool, max_sets: int) -> None:
+    """Ascend with prices of states, and search at the prices of each stage; claim an optimum."""
     assert search.schedule is not None
     count = len(search.instance)
     width, labels, forward, optimum = FIRST_WIDTH, _FIRST_LABELS, None, None
@@ -121,7 +126,7 @@ def _bound_and_search(search: Search, many: bool) -> None:
             if count > MOST_REQUESTS:
                 continue
             # Schedules first: better ones make the exhaustive search shorter.
-            forward = Forward(search, ascent, ascent.evaluation)
+            forward = Forward(search, ascent, ascent.evaluation, max_sets=max_sets)
             forward.search_with_beam(width, _HORIZON if many else 0)
             width = min(_GROWTH * width, WIDTH)
             # Half of the time at most: a better bound makes the next search shorter.

@@ -81,7 +81,7 @@ def _conclude(highs: Any, search: Search, offer: Callable[[Any], None]) -> None:
         search.fault(f"HiGHS ended with status {highs.modelStatusToString(status)}")
         return
     info = highs.getInfo()
-    if info.primal_solution_status == 2:
+    if info.primal_solution_status == 2:  # feasible
         offer(highs.getSolution().col_value)
     offer_bound(search, info.mip_dual_bound, "HiGHS")
     if status == names.kTimeLimit:
