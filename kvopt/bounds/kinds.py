@@ -57,9 +57,11 @@ class Kinds:
     counts
         Number of requests of each kind.
     weights
-        How often the latency of a request counts; ascending.
+        How often the latency of a request counts; ascending, 0 where it only has to attain.
     block
         Tokens of a block; whole blocks are held and paid for.
+    latest
+        The last start of each kind; None if they may start at any time.
     """
 
     arrivals: Integers
@@ -68,6 +70,7 @@ class Kinds:
     counts: Integers
     weights: Integers
     block: int = 1
+    latest: Integers | None = None
 
     @classmethod
     def of(cls, instance: Instance) -> Kinds:
@@ -91,6 +94,11 @@ class Kinds:
         """Yield the kinds."""
         columns = (self.arrivals, self.prompts, self.outputs)
         return zip(*(column.tolist() for column in columns), strict=True)
+
+    @cached_property
+    def last_starts(self) -> Integers:
+        """Return the last start of each kind, far beyond all prices if there is none."""
+        return np.full(len(self), 2**62) if self.latest is None else self.latest
 
     @cached_property
     def longest(self) -> int:

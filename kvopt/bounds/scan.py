@@ -159,12 +159,13 @@ _begun_blocks = compiled(begun_blocks)
 
 @steering
 def _lowest(sums: Sums, stairs: _Stairs | None, way: _Way, k: int, end: int, costs: Numbers) -> Any:
-    """Find the costs of the starts ``k .. end - 1``, and return the least."""
+    """Find costs of ``k .. end - 1``, as `start_costs` without its constant; return the least."""
     begun, paid, held, o = sums.begun, sums.paid, sums.held, way.output
     for x in range(end - k):
         before = begun[k + way.first + x] - way.low * paid[k + x]
         costs[x] = before + way.high * paid[k + o + x] - held[k + way.final + x]
     if stairs is not None:
+        # It pays for a threshold from the token on that reaches it.
         for row in range(way.reached):
             before = k + max(stairs.thresholds[row] - way.prompt - 1, 0)
             for x in range(end - k):
@@ -205,7 +206,7 @@ def _bound(
 
 @compiled
 def _scan(
-    kinds: tuple[Integers, Integers, Integers],
+    kinds: tuple[Integers, ...],
     sums: Sums,
     lines: _Lines,
     stairs: _Stairs | None,
@@ -216,7 +217,7 @@ def _scan(
 
     It is compiled separately for no stairs: tests in the loop would take a third more time.
     """
-    arrivals, prompts, outputs = kinds
+    arrivals, prompts, outputs, latest = kinds
     number, last, unit = costs.dtype.type, sums.last, float(sums.unit)
     # Each cut halves a block and leaves one more: no more of them than bits of a time.
     bounds = np.empty(128)
@@ -232,11 +233,13 @@ def _scan(
         if stairs is not None:
             reached = np.searchsorted(stairs.thresholds, s + o, side="right")
         way = _Way(number(s + first), number(s + final), s, o, first, final, reached)
-        start = min(max(starts[i], a), last)
+        final_start = min(last, latest[i])
+        start = min(max(starts[i], a), final_start)
         # The start of the last evaluation is nearly as good: it excludes most blocks at once.
         best = _lowest(sums, stairs, way, start, start + 1, block_costs)
-        # A start k costs at least D k.
-        bounds[0], blocks[0, 0], blocks[0, 1] = -1.0, a, min(last, int(best / unit) + 1) + 1
+        if unit > 0.0:  # a start k costs at least D k
+            final_start = min(final_start, int(best / unit) + 1)
+        bounds[0], blocks[0, 0], blocks[0, 1] = -1.0, a, final_start + 1
         left = 1
         while left > 0:
             left -= 1
@@ -421,8 +424,9 @@ class Scanner:
 
             def work(part: slice, first: int = group.start, sums: Sums = sums) -> None:
                 rows = slice(first + part.start, first + part.stop)
-                columns = (kinds.arrivals[rows], kinds.prompts[rows], kinds.outputs[rows])
-                _scan(columns, sums, lines, stairs, costs[rows], starts[rows])
+                columns = (kinds.arrivals, kinds.prompts, kinds.outputs, kinds.last_starts)
+                part_columns = tuple(column[rows] for column in columns)
+                _scan(part_columns, sums, lines, stairs, costs[rows], starts[rows])
 
             self._in_slices(work, np.full(group.stop - group.start, last // 2 + 1))
         self._guesses = starts

@@ -323,7 +323,10 @@ class _Latency:
 def _with_interference(
     windows: InterferenceWindows, interference: Floats, per_delay: Floats
 ) -> tuple[float, Floats, Floats]:
-    """Return the gain by interference, each request's delay, and others' works in its window."""
+    """Return the gain by interference, each request's delay, and others' works in its window.
+
+    These are Claim 5.5 of docs/theory, and its slopes by the rest and by interference.
+    """
     cut, works = windows.cut, windows.works
     part = cut.works / np.maximum(works, np.finfo(float).tiny)[cut.owners]
     costs, waits = windows.cheapest(interference, per_delay)

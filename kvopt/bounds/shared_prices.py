@@ -77,12 +77,14 @@ def _cheapest(
 ) -> None:
     """Find the least cost of each request over one start of so many, and then those around it.
 
-    Sums of integers may pass 64 bits, costs do not: they are right modulo 2^64.
+    A start at k waits, pays for its j-th token at k + j, and in interval x for ``level[x]`` tokens
+    at each time; ``before[x] + level[x] paid[k]`` is that up to k.  No price is negative, so later
+    starts lose once the wait alone costs as much.  Bounds have a step of 1.  Sums of integers may
+    pass 64 bits, costs do not: they are right modulo 2^64.
     """
     (arrivals, outputs), number, last = users, costs.dtype.type, len(paid) - 1
     before: Any = np.zeros(levels.shape[1], dtype=costs.dtype)
     for i in range(len(arrivals)):
-        # Up to a time t in interval x its prompt pays ``before[x] + level[x] paid[t]``.
         level, sums = levels[i], number(0)
         for x in range(len(level)):
             before[x] = sums - level[x] * paid[borders[x]]

@@ -244,6 +244,7 @@ class SlotScanner(Scanner):
         budget: Budget | None = None,
     ) -> None:
         super().__init__(Kinds.of(instance), threads, budget)
+        # The program has a price for each cell; in its middle a line may bend as well.
         middles = (coarse.borders[:-1] + coarse.borders[1:]) // 2
         self.borders = np.unique(np.concatenate((coarse.borders, middles)))
         self.slots, self.reach = coarse.slots, 0

@@ -19,7 +19,7 @@ from kvopt.files.atomic import write_atomically
 from kvopt.files.reading import blamed_on, parse_json, read_text
 from kvopt.incumbent.certificate import Certificate, MachineTime, Optimum
 from kvopt.incumbent.in_time import InTime
-from kvopt.incumbent.proofs import CheckedBound, Proof, SharedRoundsProof, SloPrices
+from kvopt.incumbent.proofs import CheckedBound, PriceProof, Proof, SharedRoundsProof
 from kvopt.problem.clocks import ROUNDS, Clock, Seconds
 from kvopt.problem.hardware.batch_time_files import SCHEMA as MODEL_SCHEMA
 from kvopt.problem.hardware.batch_time_files import batch_time_from_json
@@ -135,14 +135,12 @@ def _certificate(value: Json) -> Certificate:
     ]
     in_time = None
     if (claim := value.get("slo")) is not None:
-        named, best, proof = {"policy": "best in time"}, claim["best"], claim["proof"]
+        named, best = {"policy": "best in time"}, claim["best"]
         in_time = InTime(
             slo=Slo(**claim["limits"]),
             count=len(instance),
             ceiling=claim["ceiling"],
-            proof=convert(proof, SharedRoundsProof)
-            if "kind" in proof
-            else convert(proof, SloPrices),
+            proof=convert(claim["proof"], PriceProof | SharedRoundsProof),
             sure_misses=None,
             best=best and run_from_json({**named, **best}, instance, clock),
             attained=tuple(claim["attained"]),

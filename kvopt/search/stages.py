@@ -328,7 +328,7 @@ def search_layers_with_pauses(search: Search, _: Budget) -> None:
 
     prices = prices_of(search.proof) or token_prices((), 1)
     upper = search.objective
-    if upper is None:  # a schedule with less latency exists
+    if upper is None:  # one after another requests take no longer
         upper = len(search.instance) * (search.instance.last_arrival + search.instance.total_output)
 
     def work() -> None:

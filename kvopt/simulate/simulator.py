@@ -246,7 +246,10 @@ class Simulation(Worker):
         return None if self._following is None else self._following[1]
 
     def come_to(self, time: float) -> None:
-        """Take all decisions before a time, and complete the requests that end by then."""
+        """Take all decisions before a time, and complete the requests that end by then.
+
+        Those at that time itself are left: requests may still arrive then.
+        """
         while (following := self.next_time()) is not None and following <= time:
             if not self.is_deciding:
                 self.come()

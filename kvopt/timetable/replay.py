@@ -158,7 +158,7 @@ class Replay:
         self.seen[name] = Seen(name, number, prompt, priority, since, prefix=path)
 
     def _processed(self, line: dict[str, Any], number: int) -> None:
-        """Take what a round processed: preempted requests lose their tokens first."""
+        """Take the work of a round: preempted requests lose their tokens first."""
         if number <= self.round:
             raise InvalidInput(f"must ascend, got {number} after {self.round}", field="round")
         self.round = number

@@ -199,6 +199,7 @@ class CarriedCosts:
         Depth first by rounds to go, descending: a member fits if memory suffices when it completes.
         """
         states.sort(key=lambda state: -state.left)
+        # A set costs the limit less its value: below the cut from the lowest value on.
         worth, lowest = self._worth(states), limit - self.below + 1
         stack: list[tuple[Members, int, int, int, int]] = [((), 0, 0, 0, 0)]
         while stack:

@@ -68,9 +68,9 @@ def charge_backlog(requests: list[Waiting], cell: int, count: int, work: Work) -
 
 
 def _grown(line: list[Waiting], i: int, prices: list[int], cell: int, work: Work) -> int:
-    """Return what the window of a request adds, and add its prices to those of borders.
+    """Return the gain of the window of a request, and add its prices to those of borders.
 
-    It adds the minimum over s in `charge_backlog`: ``come`` are A(t) and ``excess`` (t - a - E)^+
+    It is the minimum over s in `charge_backlog`: ``come`` are A(t) and ``excess`` (t - a - E)^+
     at the borders t from a + E / 4 to a + 3 E, as long as A(t) >= t - a - E.
     """
     arrival, alone, _, share, parts, _ = line[i]
@@ -142,7 +142,8 @@ def _partly(
 ) -> list[int]:
     """Return what a prompt pays after its begin at each event, if it is processed at once.
 
-    Prices fall evenly over its limit; they are rounded up, so that it pays no less.
+    At border i it has 1 - (i cell - time) / limit of its work left, and pays the price for this.
+    That is subtracted from costs, so that rates are rounded up.
     """
     rates, costs, k = [-(-price * FINE // limit) for price in prices], list[int](), 0
     for time, is_border, _ in events:

@@ -102,10 +102,12 @@ class RepeatedSearch:
         together = min(len(self.requests), stage.memory // smallest)
         self.width = 450 + 8 * together + self.profiles.bits * longest // 7
         self.steps = 40 + self.profiles.bits * longest // 300
+        # Of requests that are alike but for arrivals an earlier one starts no later: its bit.
         self.before, alike = [], dict[tuple[int, int], int]()
         for i, (_, prompt, output) in enumerate(self.requests):
             self.before.append(alike.get((prompt, output), 0))
             alike[prompt, output] = 1 << i
+        # Total latency is the sum of starts and this.
         self.all = (1 << len(self.requests)) - 1
         self.more = sum(output - arrival for arrival, _, output in self.requests)
         self.later_costs: list[list[int]] = []

@@ -12,6 +12,7 @@ from typing import Any
 
 from kvopt.verify.certified_problem import Problem, surely_processed
 from kvopt.verify.check_backlog import FINE, Waiting, charge_backlog
+from kvopt.verify.check_prices import Cell, cheapest_cost
 from kvopt.verify.check_seconds import by_memory_of
 from kvopt.verify.step_budget import Invalid, Prepared, Work, paired, refuse
 
@@ -346,40 +347,16 @@ class Attaining(_Bound):
         arrival, horizon = self.arrivals[i], self.length * self.cell
         shortest = self.clock.line(1) + self.clock.kv * (prompt + 1)
         whole = output * shortest
-        # So long after the last price it does not matter when a token is due.
-        early, late = (int(min(due - self.first, horizon + whole)) for due in self.dues[i])
+        early, late = (due - self.first for due in self.dues[i])
         # Time after the last price is free.
-        parts = [
-            (0, False, max(0, early - max(arrival, horizon))),
-            (0, True, max(0, late - max(early, horizon))),
-        ]
+        cells: list[Cell] = [(horizon, math.inf, 0)]
         for k in range(begin, end):
             price = self.fixed[i] + self.a_round[k] + self.a_token[k] * (prompt + 1)
-            since, until = max(arrival, k * self.cell), min(late, (k + 1) * self.cell)
-            middle = max(since, min(early, until))
-            parts.append((price // shortest, False, middle - since))
-            parts.append((price // shortest, True, until - middle))
-        cost = cheapest_cost(parts, whole, whole - shortest)
+            cells.append((k * self.cell, (k + 1) * self.cell, price // shortest))
+        cost = cheapest_cost((arrival, early, late), cells, whole, whole - shortest)
         if late <= horizon:
             cost += output * (output - 1) // 2 * min(self.a_token[begin:end])
         if early <= horizon:
-            cost += min(self._cost(k, self.works[i]) for k in range(begin, -(-early // self.cell)))
+            until = int(-(-early // self.cell))
+            cost += min(self._cost(k, self.works[i]) for k in range(begin, until))
         return cost
-
-
-def cheapest_cost(
-    parts: list[tuple[int, bool, int]], amount: int, later: int, top: int = 1, slope: int = 0
-) -> int:
-    """Return the cost of the cheapest amount of time, of parts with a price, a place and a size.
-
-    No more than ``later`` of it is in late parts.  At the cheapest time ``top`` tokens are held,
-    then ``slope`` less at each next one.  To take the cheapest first is best, since all sets
-    within such limits are a matroid.
-    """
-    cost = 0
-    for price, is_late, size in sorted(parts):
-        size = min(size, amount, later if is_late else amount)
-        cost += price * (size * top - slope * (size * (size - 1) // 2))
-        top, amount = top - slope * size, amount - size
-        later -= size * is_late
-    return cost

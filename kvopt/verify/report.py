@@ -126,15 +126,13 @@ def _modules(certificate: dict[str, Any]) -> str:
     """Name the modules that found this valid, which a reader has to trust."""
     claims = [*certificate.get("narrower", []), certificate]
     proofs = [side["lower"]["proof"] for side in claims if side["lower"] is not None]
-    ceiling = certificate.get("slo", {}).get("proof", {})
-    proofs += [ceiling] if "kind" in ceiling else []
+    proofs += [certificate["slo"]["proof"]] if "slo" in certificate else []
     names = {"certificate_shape", "certified_problem", "check_runs", "report", "step_budget"}
     names = names.union(*map(modules_of, proofs))
     names |= {"check_eager"} if "eager" in certificate else set()
     further = {f"check_{name}" for name in ("slo", "machine_time") if name in certificate}
     names |= further | ({"check_seconds"} if further else set())  # lines, and machine times
-    # A ceiling without a kind has prices of times, whose cheapest ones shared rounds take too.
-    names |= {"check_shared_rounds"} if "slo" in certificate and "kind" not in ceiling else set()
+    names |= {"check_prices"} if "slo" in certificate else set()  # cheapest times
     return f"checked by {len(names)} modules of kvopt/verify: {', '.join(sorted(names))}"
 
 

@@ -391,7 +391,7 @@ def fill(groups: Sequence[RequestGroup], memory: int, prices: Integers, unit: in
 def _fill(
     memory: int, prices: Integers, unit: int, rows: Integers, strides: Integers, table: Integers
 ) -> None:
-    """Fill the table of a group, from the last time back."""
+    """Fill the table of a `RequestGroup` with these rows and strides, from the last time back."""
     last, members = len(prices), len(rows)
     done = np.zeros(members, dtype=np.int64)
     needed, steps = np.empty_like(done), np.empty_like(done)
