@@ -32,8 +32,8 @@ complete without idle rounds."""
 _ARRIVAL, _PROMPT, _OUTPUT, _BEST, _START, _LEFT, _TOKENS, _VOLUME, _ORDER = range(9)
 """Rows of the requests: their arrivals, prompts and outputs; the best starts; the last starts plus
 one, 0 for none; without the tokens of all starts so far their remaining tokens, the tokens held
-before these, and the volumes; and requests in the order of volumes.  One array is passed, since each
-one passed costs time."""
+before these, and the volumes; and requests in the order of volumes.  One array is passed, since
+each one passed costs time."""
 
 
 def tiny_optimum(
