@@ -11,11 +11,14 @@ from functools import cache
 from typing import Any
 
 from numba.core.codegen import JITCodeLibrary
-from numba.core.dispatcher import _FunctionCompiler
+from numba.core.dispatcher import _FunctionCompiler  # type: ignore[attr-defined]
 from numba.core.registry import cpu_target
 
 _WRAPPER = "_ZN7cpython"
 """Begin of the names of functions that Python calls."""
+
+
+_Library: Any = JITCodeLibrary
 
 
 class Nesting(threading.local):
@@ -27,7 +30,7 @@ class Nesting(threading.local):
 nesting = Nesting()
 
 
-class LinkedLibrary(JITCodeLibrary):  # type: ignore[misc]
+class LinkedLibrary(_Library):  # type: ignore[misc]
     """Code of a function, without machine code unless it is called.
 
     Outside of the compilation of kvopt it is numba's own library.
@@ -36,7 +39,7 @@ class LinkedLibrary(JITCodeLibrary):  # type: ignore[misc]
     _is_called = False
 
     def _optimize_functions(self, module: Any) -> None:
-        """Note whether Python calls the code; it is optimised once it is linked."""
+        """Note whether Python calls the code; its module is optimised as a whole, once linked."""
         is_wrapper = any(function.name.startswith(_WRAPPER) for function in module.functions)
         if nesting.depth == 0 or is_wrapper:
             self._is_called = True
@@ -50,8 +53,10 @@ class LinkedLibrary(JITCodeLibrary):  # type: ignore[misc]
     def _finalize_final_module(self) -> None:
         if self._is_called:
             super()._finalize_final_module()
-        else:
-            self._finalized = True  # addresses of this process go with optimisation
+            if nesting.depth > 0 and self._dynamic_globals:
+                raise RuntimeError("a loop depends on an address of this process")
+        else:  # before optimisation it may have such addresses that nothing uses
+            self._finalized = True
 
     def _set_compiled_object(self, value: Any) -> None:
         """Take machine code from the disk: only code that is called has some."""
