@@ -81,6 +81,7 @@ def shares_bound(
     counts = integers([request.weight for request in instance])
     weights = integers(proof.weights) if proof.weights else FULL * counts
     unit = max(part.takes.tolist(), default=1) << _FINE
+    # Rounded down, what is missing counts the time alone: any slopes prove a bound.
     slopes = weights * unit // (FULL * part.takes)
     begins = (when[cut.owners] + cut.begins) * memory
     squares = cut.summed(served(begins, cut.takes, slopes[cut.owners]))
@@ -91,9 +92,8 @@ def shares_bound(
     if proof.company:
         assert instance.workers == 1, "company is of one worker"
         interference = integers(proof.company)
-        added = _interference_value(
-            when, part.alone, cut, interference, FULL * counts - weights - interference
-        )
+        rest = FULL * counts - weights - interference
+        added = _interference_value(when, part.alone, cut, interference, rest)
         total += 2 * memory * (unit // FULL) * added
     return -(-total // (2 * memory * unit * scale))
 
@@ -204,6 +204,7 @@ class InterferenceWindows:
         of delay.
         """
         changes, owners = np.append(-interference, interference)[self.order], self.cut.owners
+        # No sum is negative, but for rounding.
         prices = np.append(0 * changes[:1], np.maximum(np.cumsum(changes), 0))
         costs, waits = np.zeros((2, len(owners)), dtype=self.times.dtype)
         quick = _find_cheapest

@@ -7,119 +7,14 @@ They are float64 to search for prices, and int64 in proofs: sums may pass 64 bit
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from kvopt.bounds.cheapest_services import CellPrices
 from kvopt.kernels.compiled import compiled
 from kvopt.kernels.copying import order_of
-from kvopt.problem.arrays import Floats, Integers, Numbers
-
-
-class PriceSums(NamedTuple):
-    """Prices of cells, with 0 after the last, and sums of them.
-
-    Parameters
-    ----------
-    width
-        Times of a cell.
-    prices
-        The price of each cell, and 0.
-    paid, moment
-        At each border the sums of ``p_t`` and of ``t p_t`` over the times up to it.
-    """
-
-    width: int
-    prices: Numbers
-    paid: Numbers
-    moment: Numbers
-
-    @classmethod
-    def of(cls, prices: Numbers, width: int) -> PriceSums:
-        """Sum prices up."""
-        borders = np.arange(len(prices) + 1) * width
-        weights = np.diff(borders * (borders + 1) // 2).astype(prices.dtype)
-        none = np.zeros(1, dtype=prices.dtype)
-        paid, moment = (
-            np.concatenate((none, np.cumsum(terms)))
-            for terms in (prices * prices.dtype.type(width), prices * weights)
-        )
-        return cls(width, np.concatenate((prices, none)), paid, moment)
-
-
-@compiled
-def _up_to(cells: PriceSums, time: int) -> tuple[Any, Any]:
-    """Return the sums of ``p_t`` and of ``t p_t`` over the times up to one."""
-    cell = min(time // cells.width, len(cells.prices) - 1)
-    begin, price = cell * cells.width, cells.prices[cell]
-    moment = price * ((time * (time + 1) - begin * (begin + 1)) // 2)
-    return cells.paid[cell] + price * (time - begin), cells.moment[cell] + moment
-
-
-@compiled
-def _cost(cells: PriceSums, s: int, o: int, k: int) -> Any:
-    """Return the payment for tokens of a run from k on: ``sum_j p_{k+j} (s + j)``."""
-    before, first = _up_to(cells, k)
-    then, second = _up_to(cells, k + o)
-    return (s - k) * (then - before) + second - first
-
-
-@compiled
-def least_costs(
-    requests: tuple[Integers, Integers, Integers, Integers],
-    cells: PriceSums,
-    costs: Numbers,
-    starts: Integers,
-) -> None:
-    """Find the cheapest of the starts ``a .. latest`` of each request, -1 if none.
-
-    A step from k to k + 1 moves a run past each border b in k + 1 .. k + o, at which the price
-    jumps by D_b, and adds D_b (s + b - k).  So between two starts at which a run begins or ends
-    at a border, costs are a polynomial of second degree, whose second difference is the price at
-    the begin of the run less that after its end.
-    """
-    arrivals, prompts, outputs, latest = requests
-    width, last = cells.width, len(cells.prices) - 1
-    for i in range(len(arrivals)):
-        s, o, k, end = prompts[i], outputs[i], arrivals[i], latest[i]
-        starts[i] = -1
-        if k > end:
-            continue
-        end = max(k, min(end, last * width))
-        best = here = _cost(cells, s, o, k)
-        starts[i] = k
-        while k < end:
-            following = min(end, k + width - max(k % width, (k + o) % width))
-            bend = cells.prices[k // width] - cells.prices[min((k + o) // width, last)]
-            if bend > 0 and following > k + 1:
-                step = _cost(cells, s, o, k + 1) - here
-                near = k - int(min(step, 0 * step) // bend)  # later steps gain nothing
-                if k < near < following:
-                    cost = _cost(cells, s, o, near)
-                    if cost < best:
-                        best, starts[i] = cost, near
-            k = following
-            here = _cost(cells, s, o, k)
-            if here < best:
-                best, starts[i] = here, k
-        costs[i] = best
-
-
-@compiled
-def loads_of(
-    prompts: Integers, outputs: Integers, starts: Integers, width: int, loads: Floats
-) -> None:
-    """Add up the tokens that runs from some starts hold in each cell; a start of -1 is none."""
-    last = len(loads)
-    for i in range(len(starts)):
-        time, end = starts[i], starts[i] + outputs[i]
-        while starts[i] >= 0 and time < end and time < last * width:
-            cell = time // width
-            until = min(end, (cell + 1) * width)
-            held = prompts[i] + (time + 1 + until) / 2.0 - starts[i]
-            loads[cell] += held * (until - time)
-            time = until
+from kvopt.problem.arrays import Floats
 
 
 class Demands(NamedTuple):

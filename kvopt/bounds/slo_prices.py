@@ -13,9 +13,17 @@ from typing import NamedTuple
 import numpy as np
 
 from kvopt.bounds.cheapest_services import CellPrices
-from kvopt.incumbent.proofs import SloPrices
+from kvopt.bounds.kinds import Kinds
+from kvopt.bounds.prices import (
+    finest_denominator,
+    largest_cost,
+    payments,
+    rounded,
+    rounded_prices,
+)
+from kvopt.incumbent.proofs import MachinePrices, PriceProof
 from kvopt.kernels.magnitudes import fits
-from kvopt.problem.arrays import Floats, Integers, Numbers, columns_of
+from kvopt.problem.arrays import Floats, Integers, columns_of
 from kvopt.problem.instance import Instance
 
 CELLS_OF_A_WINDOW = 32
@@ -106,13 +114,11 @@ class ActiveTimes:
         """Return the last time of a cell."""
         return self.count * self.width
 
-    def borders(self) -> list[int]:
-        """Return where cells begin and end."""
-        return [self.first + cell * self.width for cell in range(self.count + 1)]
-
 
 class PricesOfTime:
     """Prices of times, of machine time in seconds and of tokens in rounds, and their ceiling.
+
+    Times count from the first arrival.
 
     Parameters
     ----------
@@ -132,18 +138,21 @@ class PricesOfTime:
         self.times, self.volumes, self.lines = times, volumes, lines
         self._memory, self._unit = times.instance.memory, unit
         # Of a cell, in the unit of volumes.
-        self._capacity = float(times.instance.workers * times.width) * (self._memory / unit)
+        self._capacity = float(times.instance.used_workers * times.width) * (self._memory / unit)
 
     def cheapest(self, prices: Floats) -> tuple[Floats, Floats]:
         """Return the payment of each request, and the use of cells by those that pay below 1."""
         raise NotImplementedError
 
-    def integer_costs(self, proof: SloPrices) -> Iterable[int]:
-        """Yield the payment of each request, times the denominator."""
+    def payments(self, proof: PriceProof) -> tuple[Iterable[int], int]:
+        """Return the payment of each request and the price of all capacity, over the unit."""
         raise NotImplementedError
 
     def first_prices(self) -> Floats:
-        """Return the same price at all times, the best if only volumes counted."""
+        """Return the same price at all times, the best if only volumes counted.
+
+        Requests that pay less than 1 at it fill all cells.
+        """
         sizes = np.sort(self.volumes)
         total = self._capacity * self.times.count
         place = min(int(np.searchsorted(np.cumsum(sizes), total)), len(sizes) - 1)
@@ -155,63 +164,59 @@ class PricesOfTime:
         value = float(np.maximum(0.0, 1.0 - costs).sum() + self._capacity * prices.sum())
         return -value, costs, loads - self._capacity
 
-    def rounded(self, prices: Floats) -> SloPrices:
-        """Return prices in integers, equal ones next to each other as one."""
+    def rounded(self, prices: Floats) -> PriceProof:
+        """Return prices in integers."""
         prices = prices / self._unit
-        highest, volume = float(prices.max(initial=0.0)), float(self.volumes.max(initial=1.0))
-        if not highest:
-            return SloPrices((), (), 1, self.lines)
-        scale = scale_of(highest)
-        if not self.lines:  # costs of runs have to fit into 64 bits
-            scale = min(scale, 1 << max(60 - math.ceil(math.log2(highest * volume + 1.0)), 0))
-        borders = [self.times.first + cell * self.times.width for cell in range(len(prices) + 1)]
-        cells = zip(np.rint(prices * float(scale)).tolist(), borders, strict=False)
-        rows = [(next(group)[1], int(price)) for price, group in groupby(cells, itemgetter(0))]
-        edges = [*(border for border, _ in rows), borders[-1]]
-        return SloPrices(tuple(edges), tuple(price for _, price in rows), scale, self.lines)
+        unit = self._denominator(prices)
+        if not self.lines:
+            return rounded_prices(self._at_all_times(prices), unit)
+        numbers = rounded(prices, unit).astype(np.int64).tolist()
+        cells = merged(range(0, self.times.last + 1, self.times.width), numbers)
+        begins, ends, numerators = zip(*cells, strict=True)
+        return PriceProof(unit, (MachinePrices((*begins, ends[-1]), numerators, self.lines),))
 
-    def proved(self, proof: SloPrices) -> int:
+    def _denominator(self, prices: Floats) -> int:
+        return scale_of(float(prices.max(initial=0.0)) or 1.0)
+
+    def _at_all_times(self, prices: Floats) -> Floats:
+        return np.repeat(prices, self.times.width)
+
+    def proved(self, proof: PriceProof) -> int:
         """Return the ceiling that prices prove, in integers."""
-        unit = proof.denominator
-        if not proof.numerators:
-            return len(self.times.instance)
-        total = sum(max(0, unit - cost) for cost in self.integer_costs(proof))
-        total += self.times.instance.workers * self._memory * proof.paid
-        return total // unit
+        costs, paid = self.payments(proof)
+        return (sum(max(0, proof.unit - cost) for cost in costs) + paid) // proof.unit
 
 
 class OfRuns(PricesOfTime):
     """Prices in rounds, for requests that run to their end once started."""
 
     def __init__(self, times: ActiveTimes) -> None:
+        from kvopt.bounds.scan import Scanner  # it loads numba
+
         requests = times.instance.requests
         super().__init__(times, np.array([r.volume for r in requests], dtype=float))
         _, prompts, outputs = columns_of(requests)
-        self._shape = (times.begins, prompts, outputs, times.early - 1)
-
-    def _cheapest_runs(self, prices: Numbers) -> tuple[Numbers, Integers]:
-        from kvopt.bounds.slo_costs import PriceSums, least_costs  # it loads numba
-
-        costs, starts = np.zeros(len(self.volumes), dtype=prices.dtype), self._shape[3].copy()
-        least_costs(self._shape, PriceSums.of(prices, self.times.width), costs, starts)
-        return costs, starts
+        ones = np.ones_like(prompts)
+        self._kinds = Kinds(times.begins, prompts, outputs, ones, 0 * ones, latest=times.early - 1)
+        self._scanner = Scanner(self._kinds)
 
     def cheapest(self, prices: Floats) -> tuple[Floats, Floats]:
         """Return payments and holdings of the cheapest runs."""
-        from kvopt.bounds.slo_costs import loads_of
-
-        costs, starts = self._cheapest_runs(prices)
-        starts[costs >= 1.0] = -1
-        loads = np.zeros(len(prices))
-        loads_of(self._shape[1], self._shape[2], starts, self.times.width, loads)
+        costs, starts = self._scanner.least_costs(self._at_all_times(prices), 1)
+        paying = replace(self._kinds, counts=(costs < 1.0).astype(np.int64))
+        held = paying.loads(starts, self.times.last)
+        loads: Floats = np.add.reduceat(held, np.arange(0, self.times.last, self.times.width))
         return costs, loads
 
-    def integer_costs(self, proof: SloPrices) -> Iterable[int]:
+    def payments(self, proof: PriceProof) -> tuple[Iterable[int], int]:
         """Return the payments of the cheapest runs."""
-        sizes = np.diff(proof.times) // self.times.width
-        prices = np.repeat(np.array(proof.numerators, dtype=np.int64), sizes)
-        costs: list[int] = self._cheapest_runs(prices)[0].tolist()
-        return costs
+        costs, paid = payments(self.times.instance, proof, self._kinds, self._scanner)
+        return costs.tolist(), paid
+
+    def _denominator(self, prices: Floats) -> int:
+        last, total = self.times.last, float(prices.sum()) * self.times.width
+        cost = largest_cost(self._kinds, last, total, float(prices.max(initial=0.0)), 0)
+        return min(super()._denominator(prices), finest_denominator(cost, 60.0))
 
 
 class OfCheapestTimes(PricesOfTime):
@@ -262,22 +267,46 @@ class OfCheapestTimes(PricesOfTime):
         fill_cheapest(demands, float(self._slope), cells, width, costs, used)
         return costs, loads
 
-    def integer_costs(self, proof: SloPrices) -> Iterator[int]:
-        """Yield the costs of the cheapest times."""
-        times = self.times
-        borders = [time - times.first for time in proof.times]
-        cells = list(zip(borders, borders[1:], proof.numerators, strict=False))
+    def payments(self, proof: PriceProof) -> tuple[Iterable[int], int]:
+        """Return the costs of the cheapest times."""
+        cells, instance = cells_of(proof), self.times.instance
+        paid = sum((end - begin) * price for begin, end, price in cells)
+        return self._costs(cells), instance.used_workers * instance.memory * paid
+
+    def _costs(self, priced: list[tuple[int, int, int]]) -> Iterator[int]:
+        times, first, last = self.times, priced[0][0], priced[-1][1]
+        cells: list[Cell] = [(0, first, 0), *priced, (last, math.inf, 0)]
+        begins, ends = [begin for begin, _, _ in cells], [end for _, end, _ in cells]
         windows = zip(*(c.tolist() for c in (times.begins, times.early, times.ends)), strict=True)
         for amounts, window in zip(self._integers, windows, strict=True):
-            first = max(bisect_right(borders, window[0]) - 1, 0)
-            part = cells[first : bisect_left(borders, window[2])]
-            yield cheapest_cost(window, part, times.last, *amounts, self._slope, self._unit)
+            part = cells[bisect_right(ends, window[0]) : bisect_left(begins, window[2])]
+            yield cheapest_cost(window, part, *amounts, self._slope, self._unit)
+
+
+Cell = tuple[int, float, int]
+"""Begin, end and price of times with equal prices; the last end is infinite."""
+
+
+def cells_of(proof: PriceProof) -> list[tuple[int, int, int]]:
+    """Return the cells in which a proof has prices, of machine time or of tokens alone."""
+    (prices,) = proof.resources
+    if isinstance(prices, MachinePrices):
+        return [*merged(prices.times, prices.numerators)]
+    first, numerators = proof.tokens.first - 1, proof.tokens.numerators or (0,)
+    return [*merged(range(first, first + len(numerators) + 1), numerators)]
+
+
+def merged(borders: Sequence[int], prices: Sequence[int]) -> Iterator[tuple[int, int, int]]:
+    """Yield cells of prices between borders, equal ones next to each other as one."""
+    rows = zip(prices, borders, borders[1:], strict=False)
+    for price, group in groupby(rows, itemgetter(0)):
+        cells = [*group]
+        yield cells[0][1], cells[-1][2], price
 
 
 def cheapest_cost(
     window: tuple[int, int, int],
-    cells: Sequence[tuple[int, int, int]],
-    last: int,
+    cells: Iterable[Cell],
     amount: int,
     later: int,
     top: int = 1,
@@ -286,17 +315,18 @@ def cheapest_cost(
 ) -> int:
     """Return the cost of the cheapest amount of a window's time, ``rate`` of it in a unit.
 
-    Cells have a begin, an end and a price, and after the last one time is free.  A window is from
-    the arrival until the first and the last token are due; no more than ``later`` is between these
-    two.  At the cheapest time ``top`` tokens are held, then ``slope`` less at each next one.
+    A window is from the arrival until the first and the last token are due; no more than ``later``
+    is between these two.  At the cheapest time ``top`` tokens are held, then ``slope`` less at each
+    next one.
     """
     begin, early, end = window
     sizes = [
-        (price, is_late, rate * (min(b, until) - max(a, since)))
-        for a, b, price in (*cells, (last, max(end, last), 0))
+        (price, is_late, rate * int(min(b, until) - max(a, since)))
+        for a, b, price in cells
         for is_late, since, until in ((False, begin, early), (True, early, end))
         if min(b, until) > max(a, since)
     ]
+    # One limit is of a part of the other's time, so the cheapest times first are best.
     cost = 0
     for price, is_late, size in sorted(sizes):
         size = min(size, amount, later if is_late else amount)

@@ -8,6 +8,7 @@ its last token is due.  ``docs/service-levels.md`` has the proof.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -23,7 +24,7 @@ from kvopt.bounds.shared_rounds import (
     sums_over,
     works_of,
 )
-from kvopt.bounds.slo_prices import ActiveTimes, cheapest_cost, scale_of
+from kvopt.bounds.slo_prices import ActiveTimes, Cell, cheapest_cost, scale_of
 from kvopt.incumbent.proofs import SharedRoundsProof
 from kvopt.kernels.budget import Budget
 from kvopt.problem.arrays import Floats, Numbers
@@ -94,6 +95,7 @@ class OfSharedRounds:
         rows[place] = np.diff(np.interp(to, since, paid)) / self._times.width
         fixed = self._rates.fixed
         shares = self._shares(rows[place]) * fixed[place] / fixed[0]
+        # Rounds pay a part of the fixed part of the first row, which its price does not pay then.
         points = []
         for part in _FIRST:
             left = rows.copy()
@@ -119,7 +121,11 @@ class OfSharedRounds:
         return ascend(self, point, _STEPS, budget).point
 
     def evaluate(self, point: Point) -> tuple[float, tuple[Floats, Point]]:
-        """Return minus the ceiling in floats, with the payment of each request and a slope."""
+        """Return minus the ceiling in floats, with the payment of each request and a slope.
+
+        A request gains 1 less its payment, if that is positive; all machine time has its price.
+        The slope of a price is what is used at it less what there is.
+        """
         from kvopt.bounds.slo_costs import CellUse, Demands, fill_cheapest  # it loads numba
 
         columns, rates, times = self._columns, self._rates, self._times
@@ -190,19 +196,19 @@ class OfSharedRounds:
         return int(total // proof.unit)
 
     def _cost(self, i: int, fixed: int, cells: CellPrices) -> int:
-        """Return the payment of a request, times the unit, in integers."""
+        """Return the payment of a request, times the unit, rounded down: no ceiling falls by it."""
         times, columns, width = self._times, self._exact, self._times.width
         begin, early, end = (int(column[i]) for column in (times.begins, times.early, times.ends))
         first, last = (int(column[i]) for column in self._reach)
         held, shortest = columns.held[i], columns.shortest[i]
         by_round, by_token = cells.round[first:last].tolist(), cells.token[first:last].tolist()
-        cells_of_window = [
+        cells_of_window: list[Cell] = [
             (cell * width, (cell + 1) * width, (fixed + a_round + token * held) // shortest)
             for cell, (a_round, token) in enumerate(zip(by_round, by_token, strict=True), first)
         ]
+        cells_of_window.append((times.last, math.inf, 0))  # after the last price time is free
         whole = columns.rounds[i] * shortest
-        window = begin, early, end
-        cost = cheapest_cost(window, cells_of_window, times.last, whole, whole - shortest)
+        cost = cheapest_cost((begin, early, end), cells_of_window, whole, whole - shortest)
         if end <= times.last:
             cost += columns.growth[i] * min(by_token)
         if early <= times.last:

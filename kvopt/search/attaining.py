@@ -74,6 +74,7 @@ def search_in_time(search: Search, budget: Budget) -> None:
     if search.instance.extras or search.problem.in_blocks:
         search.note("service levels: schedulers alone are tried, as the search knows tokens only")
         return
+    # Prices of the ceiling tell which requests are cheap; of few requests all runs are searched.
     instance, model, costs = search.instance, search.clock.model, search.ceiling.costs
     spans = spans_of(_levels(search), *least_times(instance, model), runs=model is None)
     limits: dict[str, Any] = {

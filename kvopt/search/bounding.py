@@ -46,8 +46,7 @@ def volume(search: Search) -> None:
 
 def lp(search: Search) -> None:
     """Solve the LP relaxation."""
-    with search.surviving("lp"):
-        stages.offer_lp(search, search.budget)
+    stages.solve_lp(search, search.budget, None)
 
 
 def lagrangian(search: Search) -> None:

@@ -78,6 +78,7 @@ class SglangServer(Server):
     # ---- a round --------------------------------------------------------------------------
 
     def _round(self) -> None:
+        """Process the prompts of admitted requests, or let running ones yield; if mixed, both."""
         self._prompts = 0
         if self.policy.order == "lpm" and self._cache and len(self._waiting) <= MAX_SORTED:
             self._drop()

@@ -246,7 +246,10 @@ class Simulation(Worker):
         return None if self._following is None else self._following[1]
 
     def come_to(self, time: float) -> None:
-        """Take all decisions before a time, and complete the requests that end by then."""
+        """Take all decisions before a time, and complete the requests that end by then.
+
+        Those at that time itself are left: requests may still arrive then.
+        """
         while (following := self.next_time()) is not None and following <= time:
             if not self.is_deciding:
                 self.come()
@@ -303,7 +306,7 @@ class Simulation(Worker):
         if self.ends:
             rounds.append(self.ends[0][0])
             free = view.memory - view.next_load
-            rounds.append(view.now + 1 + free // len(view.active))  # memory would exceed M
+            rounds.append(view.now + 1 + free // len(view.active))  # the last round within M
         wake = self.policy.wake(view)
         if wake is not None:
             rounds.append(max(wake, view.now + 1))
@@ -320,6 +323,7 @@ class Simulation(Worker):
         passing = (following := min(rounds)) - view.now
         if view.active:
             return following, self.time + self.clock.passing(view, self._prompts, passing)
+        # Idle rounds, after which a policy wants to decide again, are the shortest ones.
         return following, self.time + passing * self.clock.batch_time.least_ns
 
     # ---- a round ------------------------------------------------------------------------
@@ -357,7 +361,10 @@ class Simulation(Worker):
         return len(self.lost) > before
 
     def _repeats(self) -> bool:
-        """Whether this state is a repetition, so that it repeats for ever."""
+        """Whether this state is a repetition, so that it repeats for ever.
+
+        Without arrivals, draws and caches decisions follow from ages and what was learned.
+        """
         if self.arriving or self.expects_more or self.policy.draws or self.view.cache is not None:
             return False
         active = frozenset((i, self.view.now - start) for i, start in self.view.active.items())

@@ -72,6 +72,7 @@ class VllmServer(Server):
             self._leave(i)
 
     def _round(self) -> None:
+        """Let running requests proceed, then waiting ones join; done ones leave after the plan."""
         self._prompts, self._continues = 0, self._partial is not None
         needed = self._growing[self.now % self._block]
         if self._partial is None and needed <= self._free:  # then the order is irrelevant
@@ -94,6 +95,7 @@ class VllmServer(Server):
             held = work.held(self.now)
             tokens = 1 if work.start is not None else min(work.before + 1 - held, budget)
             needed = self._blocks(held + tokens) - self._blocks(held)
+            # Victims give back what they took in this round; the request may be one itself.
             while needed > self._free and i in self._running:
                 victim = self._victim()
                 again = went_on.pop(victim, 0)

@@ -168,7 +168,7 @@ def test_a_fleet_of_one_is_one_server() -> None:
     assert (found.router, found.workers) == (None, (0,))
 
 
-def test_what_is_said_of_a_fleet() -> None:
+def test_a_fleet_run_has_router_workers_and_totals() -> None:
     fleet = Instance(4, [Request(0, 1, 3), Request(0, 1, 3), Request(1, 1, 3)], workers=2)
     found = fleet_run(fleet, "svf", "least-requests")
     said = found.to_json()
@@ -227,7 +227,7 @@ def test_one_line_needs_policies_that_forget() -> None:
         run(fleet, _Forgetful())
 
 
-def test_routers_of_ones_own(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_routers_of_ones_own_are_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ROUTERS, "entries", dict(ROUTERS.entries))
 
     @register

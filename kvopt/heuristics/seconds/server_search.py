@@ -232,6 +232,7 @@ def search_over_time(search: Search, budget: Budget) -> None:
         within = budget.part(_SERVERS_OVER_TIME / left)
         may_pause, seed = problem.has_pauses, search.limits.seed
         windows = SettingsByWindow(server, setting, within, seed, may_pause=may_pause)
+        # Only with work of the last machine there is a run of all of them to offer.
         events.append({})
         for events[-1] in windows.search():
             if left == 1:
