@@ -296,9 +296,10 @@ SEARCHES = (
               lambda s, _: stages.as_longer_prompts(s, lambda inner: Driver(inner).work(auto))),
     *LAYERS,
     PlanStage("orders", lambda s: _pauses(s) and _has_time(s), stages.search_orders_with_pauses),
-    *POLICIES,
+    # Quicker than the runs of schedulers, and better.
     PlanStage("conversations", lambda s: _has_conversations(s) and not s.problem.is_fleet,
               stages.search_conversations, 0.7),
+    *POLICIES,
     # The simulator, which knows prefixes, takes a hundred times as long as loops.
     PlanStage("servers", _in_seconds, stages.search_servers,
               lambda s: 0.6 if "prefix" in s.instance.extras else 0.3),
