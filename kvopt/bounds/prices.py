@@ -70,11 +70,10 @@ def rounded(values: Sequence[float] | Floats, denominator: int) -> Floats:
     return numerators
 
 
-def denominator_for(kinds: Kinds, values: Floats) -> int:
-    """Return the finest power of two, at most 2^30, at which 64 bits hold every cost."""
-    return finest_denominator(
-        largest_cost(kinds, len(values), values.sum(), values.max(initial=0.0), 1.0)
-    )
+def denominator_for(kinds: Kinds, values: Floats, bits: float = 30.0) -> int:
+    """Return the finest power of two of so many bits at which 64 bits hold every cost."""
+    cost = _largest_cost(kinds, len(values), values.sum(), values.max(initial=0.0), 1.0)
+    return finest_denominator(cost, bits)
 
 
 def finest_denominator(cost: float, bits: float = 30.0) -> int:
@@ -171,14 +170,14 @@ def fits_int64(kinds: Kinds, proof: PriceProof) -> bool:
     slots = [slot for slot in proof.resources if isinstance(slot, Slots)]
     for slot in slots:
         last = max(last, slot.times[-1])
-    cost = largest_cost(kinds, last, total, largest, proof.denominator)
+    cost = _largest_cost(kinds, last, total, largest, proof.denominator)
     for slot in slots:  # a price between two times passes both by a rounded step in each round
         steepest = max(map(int.__sub__, slot.times[1:], slot.times))
         cost += slot.capacity * (max(slot.numerators) + steepest) * kinds.longest
     return fits(cost * (proof.unit // proof.denominator))
 
 
-def largest_cost(kinds: Kinds, last: int, total: Any, largest: Any, unit: Any) -> Any:
+def _largest_cost(kinds: Kinds, last: int, total: Any, largest: Any, unit: Any) -> Any:
     """Return an upper limit on the cost of a start: its latency and its payment."""
     unit = unit * int(kinds.weights.max(initial=0))
     peak = int((kinds.prompts + kinds.outputs).max(initial=0)) + kinds.block - 1

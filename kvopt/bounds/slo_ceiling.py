@@ -26,7 +26,7 @@ import numpy as np
 
 from kvopt.bounds.lagrangian import Ascent, Pace
 from kvopt.bounds.prefix_shares import Processed, shared_out
-from kvopt.bounds.seconds_evaluation import line_sets, request_times
+from kvopt.bounds.seconds_evaluation import machine_times, request_times
 from kvopt.bounds.shared_rounds_ascent import rows_of
 from kvopt.bounds.slo_prices import ActiveTimes, OfCheapestTimes, OfRuns, PricesOfTime, Span
 from kvopt.bounds.slo_rounds import CELLS_OF_ROUNDS, OfSharedRounds
@@ -181,13 +181,10 @@ def _kinds(
         later = [o - is_first for o, is_first in zip(outputs, is_due, strict=True)]
         yield OfCheapestTimes(times, outputs, later, [r.peak for r in instance], 1)
         return
-    done = Processed(fresh)
-    for lines in line_sets(model, chunks=scope.covers(Scope.CHUNKS)):
-        takes, early = (
-            request_times(
-                requests, model, [model.lines[line] for line in lines], object, done=done
-            ).takes
-            for requests in (instance, _of_first_tokens(instance))
-        )
-        later = (takes - early * np.array(is_due, dtype=object)).tolist()
+    whole, early = (
+        machine_times(requests, model, fresh, chunks=scope.covers(Scope.CHUNKS))
+        for requests in (instance, _of_first_tokens(instance))
+    )
+    for (lines, takes), (_, until_first) in zip(whole, early, strict=True):
+        later = (takes - until_first * np.array(is_due, dtype=object)).tolist()
         yield OfCheapestTimes(times, takes.tolist(), later, [1] * len(instance), 0, lines)

@@ -149,9 +149,8 @@ def _payments(
         steps += (50 + 15 * (length >> SMALL).bit_length()) * length * tables + 30 * len(paying)
         steps += (500 + 60 * length) * sum(1 + resource["capacity"] for resource in slots)
 
-    def costs_of(
-        memory: int, private: list[int], together: dict[int, int]
-    ) -> tuple[int, int, list[tuple[int, int]]]:
+    def evaluate() -> tuple[int, int, list[tuple[int, int]]]:
+        memory, private, together = held_together(problem)
         levels = levels_of(problem, prefixes, together)
         (tokens,), unit = _lines(resources, "tokens", first, end), prefixes["denominator"]
         scale: int = unit * proof["denominator"]  # prices count in 1 / (D unit)
@@ -175,7 +174,7 @@ def _payments(
                     found.append((times, lowest))
         return scale, problem.used * paid, found
 
-    return steps, lambda: costs_of(*held_together(problem))
+    return steps, evaluate
 
 
 def _lines(resources: list[dict[str, Any]], name: str, first: int, end: int) -> list[list[int]]:
