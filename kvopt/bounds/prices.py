@@ -344,7 +344,9 @@ def start_costs(sums: Sums, kind: Kind) -> Numbers:
 def windows_with_pauses(kinds: Kinds, costs: Numbers, prices: Numbers, unit: int) -> Integers:
     """Return the rounds after each arrival in which pauses may pay, 0 if they cannot.
 
-    Costs are those of runs.
+    Costs are those of runs.  Some cheapest times end within these rounds (Claim 4.2): later the
+    wait alone costs more, or nothing has a price.  Unless prices rise there a run is as cheap
+    (Claim 4.1).
     """
     last = len(prices)
     rises = np.append(np.flatnonzero(prices[1:] > prices[:-1]) + 1, 2**62)

@@ -224,6 +224,7 @@ class RoundPrices:
         rows = np.zeros_like(self._fluid)
         rows[row] = share * self._fluid[row]
         periods = -(-rows.shape[1] // self._grid.period) if self.users else 0
+        # Rounds have prices for the part of latency that interference leaves.
         return RoundPoint(
             height * (1 - beside) * alike,
             _SPAN * self._columns.alone,

@@ -130,7 +130,8 @@ def _fill(prices: Floats, paid: Floats, half: int, lines: Floats) -> None:
             low = min(low, prices[begin + i - 1] - slope * i)
             at = paid[begin + i] - paid[begin] - i * (mean + slope * (i + 1) / 2)
             lowest, highest = min(lowest, at), max(highest, at)
-        lines[cell] = slope, low, mean, highest - lowest + error
+        lines[cell, 0], lines[cell, 1] = slope, low
+        lines[cell, 2], lines[cell, 3] = mean, highest - lowest + error
 
 
 def _lines(prices: Floats, paid: Floats) -> _Lines:

@@ -125,7 +125,7 @@ def slo_ceiling(
     times = ActiveTimes.of(instance, arrivals, spans, busy)
     costs = np.full(len(instance), np.inf)
     if not times.last or (model is None and times.last >= _LONGEST):
-        costs[can] = 0.0
+        costs[can] = 0.0  # without prices nothing tells that one of them misses
         free = PriceProof(1, (MachinePrices((0, 1), (0,), (0,)),))
         free = token_prices((), 1) if model is None else free
         return Ceiling(len(can), len(instance) - len(can), free, costs)
@@ -141,6 +141,7 @@ def slo_ceiling(
     of_times = best.rounded(ascent.prices)
     proof: PriceProof | SharedRoundsProof = of_times.later(times.first)
     value = min(len(can), best.proved(of_times))
+    # Any prices prove a ceiling, so the lowest one counts.
     if model is not None and max(line.round_ns for line in model.lines) and not budget.over():
         rows = rows_of(model, chunks=chunks)
         coarse = ActiveTimes.of(instance, arrivals, spans, busy, CELLS_OF_ROUNDS)

@@ -47,7 +47,7 @@ def _take_cheapest(
     width: float,
     used: Floats,
 ) -> float:
-    """Return the price of the cheapest times of a window, at 1 or more cut short.
+    """Return the price of the cheapest times of a window, cut short at 1, which counts 0.
 
     ``prices`` and ``used`` are of its cells from the first one on; prices end with the last one.
     It is active for as long as is ``left``.
@@ -117,6 +117,7 @@ def fill_cheapest(
                     work += rows[row, cell] * prompts[row, i]
                 if place < 0 or work < prompt:
                     place, prompt = cell, work
+        # After the last price both are free.
         if windows.ends[i] > last * width:
             cheap = -1
         if windows.early[i] > last * width:
@@ -128,7 +129,7 @@ def fill_cheapest(
         whole = columns.rounds[i] * shortest[i]
         costs[i] += _take_cheapest(windows, i, whole, slope, prices, first, last, width, part)
         if costs[i] >= 1.0:
-            continue
+            continue  # it counts 0, and uses nothing
         if cheap >= 0:
             used.tokens[cheap] += columns.growth[i]
         if place >= 0:

@@ -230,8 +230,10 @@ class OfCheapestTimes(PricesOfTime):
         super().__init__(times, whole * (top - slope * (whole - 1.0) / 2.0), lines)
         self._slope, self._rate = slope, times.instance.memory if lines else 1
         self._integers = list(zip(amounts, later, tops, strict=True))
+        # As amounts are: in seconds times the memory.
         ends = self._rate * np.array([times.begins, times.early, times.ends], dtype=float)
         self._windows = *ends, late, top
+        # Rounds of length 1, without tokens, prompts or nodes.
         none, no_rows = np.zeros(len(whole)), np.zeros((0, len(whole)))
         shape = none, none, whole, np.ones(len(whole)), none, none, no_rows, no_rows, none, no_rows
         self._columns = RoundColumns(*shape)
@@ -249,6 +251,7 @@ class OfCheapestTimes(PricesOfTime):
 
     def payments(self, proof: PriceProof) -> tuple[Iterable[int], int]:
         """Return the costs of the cheapest times."""
+        # In rounds each time of a cell has the price of the cell.
         times, width, (prices,) = self.times, self.times.width, proof.resources
         numbers = (
             prices.numerators if isinstance(prices, MachinePrices) else proof.numerators[::width]

@@ -191,9 +191,8 @@ class OfSharedRounds:
             (cell * width, (cell + 1) * width, (fixed + a_round + token * held) // shortest)
             for cell, (a_round, token) in enumerate(zip(by_round, by_token, strict=True), first)
         ]
-        cells_of_window.append(
-            (times.last, max(end, times.last), 0)
-        )  # after the last price time is free
+        # After the last price time is free.
+        cells_of_window.append((times.last, max(end, times.last), 0))
         whole = columns.rounds[i] * shortest
         cost = cheapest_cost((begin, early, end), cells_of_window, whole, whole - shortest)
         if end <= times.last:

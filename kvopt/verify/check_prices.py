@@ -160,7 +160,7 @@ def _payments(
         rows = zip(weights, requests, private, levels, latest)
         kinds = Counter(row for row, does in zip(rows, pays) if does)
         stairs = _stairs(memory, paired(counts, lines)) if kinds else []
-        units, found = [unit * price for price in tokens], list[tuple[int, int]]()
+        units, payments = [unit * price for price in tokens], list[tuple[int, int]]()
         for weight in sorted({weight for weight, *_ in kinds}):
             costs = Costs(scale * weight, units, longest, work, problem.block, stairs)
             for (of_kind, (arrival, _, output), prompt, level, until), times in kinds.items():
@@ -171,8 +171,8 @@ def _payments(
                     lowest = costs.lowest(arrives, prompt, output, shares, until - first)
                     if problem.pauses:
                         lowest = costs.paused(arrives, prompt, output, lowest)
-                    found.append((times, lowest))
-        return scale, problem.used * paid, found
+                    payments.append((times, lowest))
+        return scale, problem.used * paid, payments
 
     return steps, evaluate
 
