@@ -26,7 +26,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support"))
 
-from certificates import numbers_in, random_proof
+from certificates import numbers_in, prices_between, random_proof
 from claims import Problem, untrue
 from configuration_proofs import drawn_cuts, drawn_stage, good_stage, with_cuts
 from drawn_claims import (
@@ -144,14 +144,13 @@ class Attack:
             self.judged(whole, "whole", is_false=False)
         if "max_active" in content["instance"] or any({"weight", "prefix"} & {*r} for r in rows):
             return
-        prices: Content = {"times": sorted(source.sample(range(30), 4)), "numerators": [1, 1, 1],
-                  "denominator": source.randint(1, 20)}  # fmt: skip
-        if content["clock"] != "rounds":
-            prices["lines"] = some_lines(content, source)
-            if source.random() < 0.5:
-                shared = shared_rounds(content, source)
-                shared["unit"] *= source.randint(2, 30)
-                prices = {**shared, "slopes": [], "interference": []}
+        times, one = sorted(source.sample(range(30), 4)), source.randint(1, 20)
+        lines = None if content["clock"] == "rounds" else some_lines(content, source)
+        prices = prices_between(times, [1, 1, 1], one, lines)
+        if lines is not None and source.random() < 0.5:
+            shared = shared_rounds(content, source)
+            shared["unit"] *= source.randint(2, 30)
+            prices = {**shared, "slopes": [], "interference": []}
         length = source.randint(1, 30)
         limits = {source.choice(("ttft", "e2e")): f"{length}ns" if problem.server else length}
         due: Content = {"limits": limits, "attained": [], "best": None, "ceiling": 0,

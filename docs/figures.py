@@ -64,6 +64,8 @@ def _distances(picture: Picture, left: float) -> None:
     known = f"certified: the optimum is between {CERTIFIED['bound']:,} and {CERTIFIED['best']:,}"
     picture.heading(left, "How many times the optimum: 1,000 conversations", known)
     zero, unit = left + 6, 115.0
+    picture.box(zero + 200, 368, 6, 14, "limit")
+    picture.text(zero + 212, 380, "red: not decided by the proof", "quiet small")
     for tick in (1, 2, 3):
         x = zero + unit * (tick - 1)
         picture.path([(x, 80), (x, 340)], "line-edge")
@@ -388,14 +390,14 @@ def rooms() -> Picture:
     picture = Picture(900, 44 + 30 * len(layers) + 16, "Rooms of the code, and the two corners")
     picture.text(30, 32, "Rooms of the code: imports point down", "ink bold")
     for row, names in enumerate(layers):
-        y, hue = 46 + 30 * row, HUES[row * len(HUES) // len(layers)]
+        y = 46 + 30 * row
         width = 460 / len(names)
         for column, name in enumerate(names):
-            picture.box(30 + width * column, y, width - 6, 25, hue)
+            picture.box(30 + width * column, y, width - 6, 25, "blue")
             middle = 27 + width * (column + 0.5)
             picture.text(middle, y + 17, name, "on", "middle")
     picture.arrow((510, 46), (510, 44 + 30 * len(layers)))
-    picture.text(560, 32, "Problems: two corners, and axes between them", "ink bold")
+    picture.text(560, 32, "Problems: two corners, axes between", "ink bold")
     for (name, axes, answers), y in zip(CORNERS, (46, 316), strict=True):
         picture.box(560, y, 310, 175, "stone")
         picture.text(575, y + 26, name, "on bold")

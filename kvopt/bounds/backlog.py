@@ -133,8 +133,10 @@ class Queue(NamedTuple):
         highest = int(masses.max()) + int(shares.max())
         ends = np.append(self.borders, self.works[-1])[self.begins + self.sizes]
         come = int((ends - self.works + self.prompts).max())
+        # A window: its prices and share, times works that arrive and rounds that pass in it.
         windows = highest * (come + _LONGEST * int(self.alone.max()))
         times = int(self.times[-1]) + 3 * int(self.works[-1])
+        # A wait: at the dearest price as long as all times and works, with all other prices.
         sums = FINE * (2 * int(masses.sum()) + int(shares.sum()))
         return max(windows, int(waits.max()) * times + sums)
 
@@ -176,6 +178,8 @@ class Queue(NamedTuple):
 
         With the price at each border of a part of a window, with the share of interference, and
         with the share of latency that pays for waiting.
+
+        Minima change as costs do where they are attained: at the works and starts in ``charged``.
         """
         starts, works, count = charged.starts, self.prompts, len(self.borders)
         places = np.arange(len(works))
@@ -194,7 +198,8 @@ class Queue(NamedTuple):
         sums = np.append(0.0, np.cumsum(left))
         borders = self._parts(len(charged.growing))
         by_price = charged.growing - (sums[borders[1:]] - sums[borders[:-1]])
-        # Works that wait at each arrival, by their price of waiting.
+        # A price of waiting counts the wait, less the works of cheaper requests that arrive in it
+        # and of those up to its price that wait as it arrives: max(q, q_k) Y_k in `find_holds`.
         levels, level = np.unique(waits[self.order], return_inverse=True)
         waiting, cheaper = np.zeros((2, len(levels), len(works) + 1))
         np.add.at(waiting, (level, places + 1), works)
@@ -264,8 +269,9 @@ def find_growth(
     """Find what the windows of a range of requests add, and in floats the backlogs there.
 
     Let works s of prompts delay the request beyond the backlog at its arrival.  At time t the
-    backlog is A(t) - max(s, t - a - E) at the least, where A(t) is the work that has arrived.  The
-    price of s falls wherever it does not pass some A(t), so only these need be compared.
+    backlog is A(t) - max(s, t - a - E) at the least, where A(t) is the work that has arrived.
+    Between two of the A(t) what the window adds is concave in s, so only 0 and these need be
+    compared.  It is the first minimum of Claim 5.13 of ``docs/theory/seconds.md``.
     """
     parts, longest = len(prices), 1
     for i in range(first, last):
@@ -317,7 +323,7 @@ def find_holds(
     classes: Classes,
     charged: Charged,
 ) -> None:
-    """Find when prompts of each class start at the lowest cost.
+    """Find when prompts of each class start at the lowest cost: the second minimum of Claim 5.13.
 
     A prompt that arrives at a, with work Y and price q, and starts at u, costs, divided by Y,
 

@@ -210,7 +210,8 @@ def find_cheapest(
     Costs are below ``never``, which stands for that of a wait beyond it.
 
     A request that completes in a cell uses the cheapest services of all cells from its arrival up
-    to this one.  Used cells are on a stack, the dearest first, which may be used in part.
+    to this one.  A round takes ``shortest`` of the time of cells at least, all of them ``whole``.
+    Used cells are on a stack, the dearest first, which may be used in part.
     """
     cell, period = grid.cell, grid.period
     by_round, by_token, rows = prices
@@ -224,6 +225,7 @@ def find_cheapest(
         later = whole - shortest[i]
         rate = counts[i] * grid.unit - interference[i] - grown[i]
         after, place, wait = k, count, max(alone[i], count * cell - arrival)
+        # Tested in floats first: the product may leave the range of 64 bits.
         best = never + 0 * arrival if wait * 1.0 * rate >= never else wait * rate
         head, top, total, cost, limit = 0, 0, 0 * arrival, 0 * arrival, 0 * arrival
         token, prompt, node, lowest = 0 * arrival, 0 * arrival, 0 * arrival, 0 * arrival
@@ -308,6 +310,13 @@ class Used(NamedTuple):
     by_slope: Floats
     reads: Floats
 
+    @classmethod
+    def of(cls, columns: RoundColumns, cells: CellPrices) -> Used:
+        """Return room for the use of all requests."""
+        (rounds, tokens), works = np.zeros((2, len(cells.round))), np.zeros_like(cells.rows)
+        by_fixed, by_slope = np.zeros((2, len(columns.arrivals)))
+        return cls(rounds, tokens, works, by_fixed, by_slope, np.zeros_like(columns.profile))
+
 
 def add_services(
     first: int,
@@ -319,7 +328,10 @@ def add_services(
     payments: Payments,
     used: Used,
 ) -> None:
-    """Add the use of a range of requests at the costs of `find_cheapest`."""
+    """Add the use of a range of requests at the costs of `find_cheapest`.
+
+    At these services the use of a cell is the derivative of the costs by its prices.
+    """
     by_round, by_token, rows = prices
     arrivals, _, whole_rounds, shortest, _, growth, prompts, nodes, _, profile = columns
     fixed, slopes, _, _, _ = shares

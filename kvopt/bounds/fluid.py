@@ -36,6 +36,7 @@ class Intervals(NamedTuple):
 def one_at_a_time(arrivals: Numbers, works: Numbers, keys: Numbers) -> Intervals:
     """Return the intervals of service if the arrived request of the lowest key is always served."""
     order, left = np.argsort(arrivals, kind="stable"), works.copy()
+    # Each interval ends with an arrival or a completion.
     begins, ends = np.empty((2, 2 * len(order)), dtype=works.dtype)
     intervals = Intervals(begins, ends, np.empty(2 * len(order), dtype=np.int64))
     quick = machine_code(_serve, or_python=True) if works.dtype != object else _serve
@@ -46,7 +47,7 @@ def one_at_a_time(arrivals: Numbers, works: Numbers, keys: Numbers) -> Intervals
 def _serve(order: Integers, jobs: tuple[Numbers, Numbers, Numbers], intervals: Intervals) -> int:
     """Fill in the intervals of service and return their number; large numbers stay in Python."""
     arrivals, keys, left = jobs
-    waiting = [(keys[i], i) for i in order[:0]]
+    waiting = [(keys[i], i) for i in order[:0]]  # empty, of a type that numba knows
     clock, coming, count = 0 * left.sum(), 0, 0
     while coming < len(order) or len(waiting) > 0:
         if len(waiting) == 0:
@@ -130,6 +131,7 @@ def _lines(works: Floats, intervals: Intervals, rate: int = 1) -> _Falling:
     for number in range(len(requests) - 1, -1, -1):
         begin, end = begins[number], ends[number]
         level = price if following == end else 0.0
+        # Going back, the first interval of a request is the one in which it completes.
         completion, level = completed.setdefault(requests[number], (end, level))
         values[number] = level + (completion - end) / rate * slopes[number]
         following = begin

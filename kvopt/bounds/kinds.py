@@ -57,9 +57,11 @@ class Kinds:
     counts
         Number of requests of each kind.
     weights
-        How often the latency of a request counts; ascending.
+        How often the latency of a request counts; ascending, 0 where it only has to attain.
     block
         Tokens of a block; whole blocks are held and paid for.
+    latest
+        The last start of each kind; None if they may start at any time.
     """
 
     arrivals: Integers
@@ -68,6 +70,7 @@ class Kinds:
     counts: Integers
     weights: Integers
     block: int = 1
+    latest: Integers | None = None
 
     @classmethod
     def of(cls, instance: Instance) -> Kinds:
@@ -93,6 +96,11 @@ class Kinds:
         return zip(*(column.tolist() for column in columns), strict=True)
 
     @cached_property
+    def last_starts(self) -> Integers:
+        """Return the last start of each kind, far beyond all prices if there is none."""
+        return np.full(len(self), 2**62) if self.latest is None else self.latest
+
+    @cached_property
     def longest(self) -> int:
         """Return the longest output."""
         return int(self.outputs.max(initial=0))
@@ -104,6 +112,7 @@ class Kinds:
         """
         first, final = begun_blocks(self.prompts, self.outputs, self.block)
 
+        # Entry k is the change from time k to k + 1; what comes after the last time is cut off.
         def at(after: Integers | int, weights: Integers) -> Numbers:
             return np.bincount(np.minimum(starts + after, last), weights, last + 1)
 

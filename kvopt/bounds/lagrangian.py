@@ -84,7 +84,7 @@ def first_prices(instance: Instance) -> Floats:
     """
     fluid = fluid_prices(instance)
     if "weight" in instance.extras:
-        fluid = fluid * (sum(request.weight for request in instance) / len(instance))
+        fluid = fluid * (instance.total_weight / len(instance))
     return np.concatenate((fluid, np.zeros(len(fluid) // 8 + 1)))
 
 
@@ -213,13 +213,16 @@ def priced_rounds(instance: Instance, budget: Budget, limits: Limits) -> int:
     return rounds
 
 
-def rising_prices(ascent: Ascent, budget: Budget, minimum_gain: float = 0.0) -> Iterator[Floats]:
+def rising_prices(
+    ascent: Ascent, budget: Budget, minimum_gain: float = 0.0, first_look: float = _FIRST_LOOK
+) -> Iterator[Floats]:
     """Yield the first prices of an ascent, then better and better ones, while time is left.
 
-    Whenever its time has doubled, the ascent must have gained that share of its value.
+    Whenever its time has doubled, after a ``first_look`` in seconds, the ascent must have gained
+    that share of its value.
     """
     began = wall_time()
-    look, value = _FIRST_LOOK, ascent.value
+    look, value = first_look, ascent.value
     yield ascent.prices
     yielded, at = ascent.value, 0
     spare = 2 * (wall_time() - began) + 0.05  # to evaluate once more, and to spare

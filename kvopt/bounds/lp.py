@@ -20,7 +20,6 @@ value of the relaxation up to rounding.  Nothing about the LP has to be trusted.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -31,8 +30,8 @@ from kvopt.bounds.kinds import Kinds
 from kvopt.bounds.lagrangian import first_prices
 from kvopt.bounds.prices import Sums, price_bound, rounded_prices, start_costs
 from kvopt.errors import TooLarge
-from kvopt.formulations.highs import interruptible, set_options
-from kvopt.incumbent.incumbent import Search
+from kvopt.formulations.highs import end_with, set_options
+from kvopt.incumbent.limits import Limits
 from kvopt.incumbent.proofs import CheckedBound
 from kvopt.kernels.budget import Budget
 from kvopt.kernels.solver_versions import load_highspy
@@ -67,26 +66,23 @@ _LAST_TIME = 20_000_000
 """Last time that may have a price; beyond, the tables take too much memory."""
 
 
-def lp_bound(
-    search: Search, budget: Budget, largest_columns: int = 3_000_000
-) -> tuple[CheckedBound, bool] | None:
-    """Return the bound of the duals of the relaxation, and whether they are optimal.
+def lp_bounds(
+    instance: Instance, budget: Budget, limits: Limits, largest_columns: int = 3_000_000
+) -> Iterator[CheckedBound]:
+    """Yield the bounds of the duals of each LP over some columns; the last one is the best.
 
-    None without time.  The search only tells how HiGHS runs and when it stops; the budget is for
-    HiGHS alone.  More columns than the largest number raise `TooLarge`.
+    All columns were looked at unless the budget is over.  More than the largest number raise
+    `TooLarge`.
     """
-    instance = search.instance
-    if search.budget.over() or not len(instance):
-        return None
+    if budget.over() or not len(instance):
+        return
     count = int((fluid_end(instance) - Kinds.of(instance).arrivals + 1).sum())
     if count > largest_columns:
         raise TooLarge(f"the LP would have {count:,} columns; the limit is {largest_columns:,}")
-    search.budget.refuse(_BYTES * count)
-    vertex = lp_vertex(search, budget)
-    if vertex is None:
-        return None
-    prices = rounded_prices(vertex.prices, _DENOMINATOR)
-    return CheckedBound(price_bound(instance, prices), "lp", prices), vertex.is_optimal
+    budget.refuse(_BYTES * count)
+    for vertex in lp_vertices(instance, budget, limits):
+        prices = rounded_prices(vertex.prices, _DENOMINATOR)
+        yield CheckedBound(price_bound(instance, prices), "lp", prices)
 
 
 class Averaged(NamedTuple):
@@ -101,7 +97,11 @@ class Averaged(NamedTuple):
 
 
 def averaged_minimisers(instance: Instance) -> Averaged:
-    """Return minimisers of subproblems from the fluid prices on."""
+    """Return minimisers of subproblems from the fluid prices on, by the volume algorithm.
+
+    Steps go along a moving mean of the excess of memory.  The minimisers have the same weights in
+    their mean, which approaches a solution of the LP (`kvopt.bounds.mean_starts`).
+    """
     from kvopt.bounds.scan import Scanner  # it loads numba
 
     if (end := fluid_end(instance)) > _LAST_TIME:
@@ -131,7 +131,7 @@ def averaged_minimisers(instance: Instance) -> Averaged:
 class Vertex(NamedTuple):
     """A vertex of the LP: places of kinds in `Kinds`, starts, how often they start, and prices.
 
-    Each kind pays its dual.  It is optimal unless there was no time for that.
+    Each kind pays its dual.
     """
 
     places: Integers
@@ -139,36 +139,26 @@ class Vertex(NamedTuple):
     mass: Floats
     prices: Floats
     paid: Floats
-    is_optimal: bool
 
 
-def lp_vertex(search: Search, budget: Budget) -> Vertex | None:
-    """Return an optimal vertex, or that of the last LP solved in time, or None.
-
-    Parameters
-    ----------
-    search
-        The problem, and when to stop.
-    budget
-        Time for the LPs.
-    """
-    averaged = averaged_minimisers(search.instance)
-    program, vertex = _RestrictedProgram(search, averaged.kinds), None
+def lp_vertices(instance: Instance, budget: Budget, limits: Limits) -> Iterator[Vertex]:
+    """Yield the optimal vertex of each LP over some columns, that over all if time suffices."""
+    averaged = averaged_minimisers(instance)
+    program = _RestrictedProgram(instance, averaged.kinds, budget, limits)
     fresh = {column for starts in averaged.starts for column in enumerate(starts.tolist())}
-    end = fluid_end(search.instance)
+    end = fluid_end(instance)
     while fresh or end > program.end:
         if end > program.end:
             program.add_rows(end)
             # Starts at the last row always fit.
             fresh |= {(place, end) for place in range(len(averaged.kinds))}
         program.add_columns(fresh - {*program.columns})
-        if (latest := program.solved(budget)) is None:
-            return vertex
-        fresh = {*program.cheaper_columns(latest)} - {*program.columns}
+        if (vertex := program.solved()) is None:
+            return
+        yield vertex
+        fresh = {*program.cheaper_columns(vertex)} - {*program.columns}
         if not fresh:
-            end = program.needed_end(latest.mass)
-        vertex = latest._replace(is_optimal=not fresh and end == program.end)
-    return vertex
+            end = program.needed_end(vertex.mass)
 
 
 class _RestrictedProgram:
@@ -179,21 +169,21 @@ class _RestrictedProgram:
 
     Parameters
     ----------
-    search
-        The problem, and when to stop.
-    kinds
-        The kinds of its requests.
+    instance, kinds
+        The problem, and the kinds of its requests.
+    budget, limits
+        When HiGHS ends, and its threads and seed.
     """
 
-    def __init__(self, search: Search, kinds: Kinds) -> None:
+    def __init__(self, instance: Instance, kinds: Kinds, budget: Budget, limits: Limits) -> None:
         self.columns: list[Column] = []
         self.end = 0
-        self._search, self._kinds = search, kinds
+        self._kinds = kinds
         self._rows = list(kinds.rows())
-        self._memory = min(search.instance.total_memory, LARGEST_INTEGER)  # of the LP alone
+        self._memory = min(instance.total_memory, LARGEST_INTEGER)  # of the LP alone
         self._highs = load_highspy().Highs()
-        set_options(self._highs, search, output_flag=False, solver="simplex")
-        self._run = interruptible(self._highs, search)
+        set_options(self._highs, limits, output_flag=False, solver="simplex")
+        end_with(self._highs, budget)
         for count in kinds.counts:
             self._highs.addRow(count, count, 0, [], [])
 
@@ -223,20 +213,11 @@ class _RestrictedProgram:
         if status == load_highspy().HighsStatus.kError:
             raise TooLarge("HiGHS refused a row or column of the LP: its numbers are too large")
 
-    def solved(self, budget: Budget) -> Vertex | None:
-        """Return an optimum over the columns and its duals, None if there was no time for it.
-
-        Whether it is an optimum over all columns is for the caller to find out.
-        """
+    def solved(self) -> Vertex | None:
+        """Return an optimum over the columns and its duals, None if there was no time for it."""
         statuses = load_highspy().HighsModelStatus
-        if (left := budget.left) < math.inf:
-            self._highs.setOptionValue("time_limit", self._highs.getRunTime() + left)
-        if not self._run():
-            return None
-        if (status := self._highs.getModelStatus()) == statuses.kTimeLimit:
-            # HiGHS has kept the limit of the whole search: then nothing else has time either.
-            if not budget.ends_before(self._search.granted):
-                self._search.granted.expire()
+        self._highs.run()
+        if (status := self._highs.getModelStatus()) == statuses.kInterrupt:
             return None
         if status != statuses.kOptimal:
             raise TooLarge(f"HiGHS found no optimum of an LP of {len(self.columns):,} columns")
@@ -245,7 +226,7 @@ class _RestrictedProgram:
         paid, duals = np.split(np.array(solution.row_dual), [len(self._rows)])
         places, starts = np.array(self.columns).T
         mass, prices = np.maximum(solution.col_value, 0.0), np.maximum(-duals, 0.0)
-        return Vertex(places, starts, mass, prices, paid, False)
+        return Vertex(places, starts, mass, prices, paid)
 
     def cheaper_columns(self, vertex: Vertex) -> Iterator[Column]:
         """Yield the cheapest column of each kind, if it costs less than its kind pays."""

@@ -24,8 +24,8 @@ import numpy as np
 
 from kvopt.bounds.fluid import fluid_end
 from kvopt.bounds.kinds import Kind, Kinds
-from kvopt.bounds.lp import averaged_minimisers, lp_vertex
-from kvopt.incumbent.incumbent import Search
+from kvopt.bounds.lp import averaged_minimisers, lp_vertices
+from kvopt.incumbent.limits import Limits
 from kvopt.kernels.budget import Budget
 from kvopt.problem.arrays import Floats, Integers
 from kvopt.problem.instance import Instance
@@ -44,8 +44,7 @@ def lagrangian_mean_starts(instance: Instance) -> list[float]:
 
 
 def _lp_mean_starts(instance: Instance) -> Floats:
-    vertex = lp_vertex(Search(instance), Budget())
-    assert vertex is not None, "there was no limit"
+    *_, vertex = lp_vertices(instance, Budget(), Limits())
     owns = (vertex.places == place for place in range(len(Kinds.of(instance))))
     return _all_dealt(
         instance, ((vertex.starts[of_kind], vertex.mass[of_kind]) for of_kind in owns)

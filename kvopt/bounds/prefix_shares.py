@@ -151,6 +151,9 @@ class BlockUsers:
     def slope(self, weights: Floats, reads: Floats) -> Floats:
         """Return how payments change with the logarithms of weights.
 
+        User i counts share_i = weight_i / sum of a node.  By the logarithm of weight_k it changes
+        by share_i ([i = k] - share_k), so payments by share_k, times what k pays beyond the mean.
+
         Parameters
         ----------
         weights

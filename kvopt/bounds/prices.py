@@ -70,16 +70,15 @@ def rounded(values: Sequence[float] | Floats, denominator: int) -> Floats:
     return numerators
 
 
-def denominator_for(kinds: Kinds, values: Floats) -> int:
-    """Return the finest power of two, at most 2^30, at which 64 bits hold every cost."""
-    return finest_denominator(
-        _largest_cost(kinds, len(values), values.sum(), values.max(initial=0.0), 1.0)
-    )
+def denominator_for(kinds: Kinds, values: Floats, bits: float = 30.0) -> int:
+    """Return the finest power of two of so many bits at which 64 bits hold every cost."""
+    cost = _largest_cost(kinds, len(values), values.sum(), values.max(initial=0.0), 1.0)
+    return finest_denominator(cost, bits)
 
 
-def finest_denominator(cost: float) -> int:
-    """Return the finest power of two, at most 2^30, at which 64 bits hold a cost of so much."""
-    return 1 << int(min(max(math.log2(2.0**60 / cost), 0.0), 30.0))
+def finest_denominator(cost: float, bits: float = 30.0) -> int:
+    """Return the finest power of two, at most one of so many bits, at which 64 bits hold a cost."""
+    return 1 << int(min(max(math.log2(2.0**60 / max(cost, 1.0)), 0.0), bits))
 
 
 def price_bound(
@@ -104,8 +103,22 @@ def price_value(
     pauses
         Whether the bound covers schedules with pauses; a scanner knows that itself.
     """
-    slots = [slot for slot in proof.resources if isinstance(slot, Slots)]
     kinds = Kinds.of(instance) if scanner is None else scanner.kinds
+    costs, paid = payments(instance, proof, kinds, scanner, pauses=pauses)
+    lowest: int = sum(map(mul, kinds.counts.tolist(), costs.tolist()))
+    return lowest - paid
+
+
+def payments(
+    instance: Instance,
+    proof: PriceProof,
+    kinds: Kinds,
+    scanner: Scanner | None = None,
+    *,
+    pauses: bool = False,
+) -> tuple[Numbers, int]:
+    """Return the least cost of every kind and the price of all capacities, times the unit."""
+    slots = [slot for slot in proof.resources if isinstance(slot, Slots)]
     numerators = proof.numerators
     last = max([len(numerators), *(slot.times[-1] for slot in slots)])
     tokens = np.zeros(last, dtype=np.int64 if fits_int64(kinds, proof) else object)
@@ -116,10 +129,9 @@ def price_value(
         costs = exact_costs(kinds, tokens, proof.denominator, steps, pauses=pauses)
     else:
         costs = scanner.integer_costs(tokens, proof, steps)
-    lowest: int = sum(map(mul, kinds.counts.tolist(), costs.tolist()))
     rent: int = instance.blocks * instance.block_size * sum(numerators)
     rent += sum(slot.capacity * sum(line.tolist()) for slot, line in zip(slots, lines, strict=True))
-    return lowest - instance.used_workers * rent * (proof.unit // proof.denominator)
+    return costs, instance.used_workers * rent * (proof.unit // proof.denominator)
 
 
 def exact_costs(
@@ -131,9 +143,10 @@ def exact_costs(
     if steps is not None:
         stairs += zip(steps.thresholds.tolist(), steps.sums(len(sums.prices)), strict=True)
     weights = {weight: sums.of_weight(weight) for weight, _ in kinds.by_weight()}
-    rows = zip(kinds.weights.tolist(), kinds.rows(), strict=True)
+    rows = zip(kinds.weights.tolist(), kinds.rows(), kinds.last_starts.tolist(), strict=True)
     costs: Numbers = np.array(
-        [least_cost(weights[weight], kind, stairs) for weight, kind in rows], dtype=tokens.dtype
+        [least_cost(weights[weight], kind, latest, stairs) for weight, kind, latest in rows],
+        dtype=tokens.dtype,
     )
     if pauses:
         _lower_with_pauses(costs, kinds, sums)
@@ -157,16 +170,16 @@ def fits_int64(kinds: Kinds, proof: PriceProof) -> bool:
     slots = [slot for slot in proof.resources if isinstance(slot, Slots)]
     for slot in slots:
         last = max(last, slot.times[-1])
-    largest_cost = _largest_cost(kinds, last, total, largest, proof.denominator)
+    cost = _largest_cost(kinds, last, total, largest, proof.denominator)
     for slot in slots:  # a price between two times passes both by a rounded step in each round
         steepest = max(map(int.__sub__, slot.times[1:], slot.times))
-        largest_cost += slot.capacity * (max(slot.numerators) + steepest) * kinds.longest
-    return fits(largest_cost * (proof.unit // proof.denominator))
+        cost += slot.capacity * (max(slot.numerators) + steepest) * kinds.longest
+    return fits(cost * (proof.unit // proof.denominator))
 
 
 def _largest_cost(kinds: Kinds, last: int, total: Any, largest: Any, unit: Any) -> Any:
     """Return an upper limit on the cost of a start: its latency and its payment."""
-    unit = unit * int(kinds.weights.max(initial=1))
+    unit = unit * int(kinds.weights.max(initial=0))
     peak = int((kinds.prompts + kinds.outputs).max(initial=0)) + kinds.block - 1
     paid = min(total, largest * kinds.longest)
     return unit * (last + kinds.longest + 1) + peak * paid
@@ -267,6 +280,7 @@ class Sums(NamedTuple):
         """Sum prices up, of requests of some kinds."""
         kind, last, block = prices.dtype.type, len(prices), kinds.block
         padded = np.concatenate((prices, np.zeros(min(kinds.longest, last), dtype=kind)))
+        # Entry k is P_{k-B}, 0 up to k = B: sums of every B-th entry are W_k / B.
         before: Numbers = np.zeros(block + 1 + len(padded), dtype=kind)
         paid = before[block:]
         np.cumsum(padded, out=paid[1:])
@@ -280,12 +294,15 @@ class Sums(NamedTuple):
         if weight == 1:
             return self
         kind = self.prices.dtype.type
-        begun = self.begun + kind(weight - 1) * self.unit * np.arange(len(self.begun), dtype=kind)
-        return self._replace(unit=kind(weight) * self.unit, begun=begun)
+        unit = kind(weight) * self.unit
+        begun = self.held + unit * np.arange(len(self.begun), dtype=kind)
+        return self._replace(unit=unit, begun=begun)
 
 
-def least_cost(sums: Sums, kind: Kind, stairs: Sequence[tuple[int, Numbers]] = ()) -> int:
-    """Return the least cost of a request over all its starts, in units of prices.
+def least_cost(
+    sums: Sums, kind: Kind, latest: int, stairs: Sequence[tuple[int, Numbers]] = ()
+) -> int:
+    """Return the least cost of a request over its starts up to the latest, in units of prices.
 
     Stairs are thresholds, with sums of `PriceSteps`.
     """
@@ -298,7 +315,7 @@ def least_cost(sums: Sums, kind: Kind, stairs: Sequence[tuple[int, Numbers]] = (
         if unpaid < active:
             costs += paid[arrival + active : sums.last + active + 1]
             costs -= paid[arrival + unpaid : sums.last + unpaid + 1]
-    return int(costs.min())
+    return int(costs[: latest - arrival + 1].min())
 
 
 def start_costs(sums: Sums, kind: Kind) -> Numbers:
@@ -327,7 +344,9 @@ def start_costs(sums: Sums, kind: Kind) -> Numbers:
 def windows_with_pauses(kinds: Kinds, costs: Numbers, prices: Numbers, unit: int) -> Integers:
     """Return the rounds after each arrival in which pauses may pay, 0 if they cannot.
 
-    Costs are those of runs.
+    Costs are those of runs.  Some cheapest times end within these rounds (Claim 4.2): later the
+    wait alone costs more, or nothing has a price.  Unless prices rise there a run is as cheap
+    (Claim 4.1).
     """
     last = len(prices)
     rises = np.append(np.flatnonzero(prices[1:] > prices[:-1]) + 1, 2**62)

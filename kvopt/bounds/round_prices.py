@@ -269,6 +269,7 @@ class RoundPrices:
         parts /= np.clip(parts.sum(axis=0), _LOWEST, 1.0)
         prices = np.ceil(grown * parts / np.maximum(sizes, 1))
         waits = point.waits * grown * FINE / np.maximum(columns.prompts[-1], 1)
+        # Rounded down to a few prices, since the queue goes through events once for each of them.
         waits = self._levels[np.searchsorted(self._levels, waits, side="right") - 1]
         value, left, charged = queue.charged(grown, prices, waits, self._threads)
         backlog = _Backlog(sizes, prices, waits, value, charged)
@@ -313,6 +314,7 @@ class RoundPrices:
         first, last = windows(columns, grid)
         ends = np.maximum(at.payments.ends * grid.cell, columns.arrivals)
         waits = np.maximum(columns.alone, ends - columns.arrivals)
+        # Interference counts the time alone and others' works in it, in place of the wait.
         by_beside = columns.alone - self._works + met[last] - met[first] - waits
         by_grown, by_wait = np.zeros((2, len(waits)))
         by_backlog = np.zeros_like(point.backlog)
@@ -322,6 +324,7 @@ class RoundPrices:
             met = np.append(0.0, np.cumsum(works[-1] - used.prompts[-1]))
             by_left = met[last] - met[first] - self._works + columns.prompts[-1]
             by_price, by_share, by_wait = self._queue.slopes(backlog.waits, backlog.charged)
+            # Prices of a part of a window are alike, and follow its share.
             means = by_price / np.maximum(backlog.sizes, 1)
             by_grown = by_share + (means * point.backlog).sum(axis=0)
             by_grown += columns.alone - waits + point.waits * by_wait + (1 - point.waits) * by_left
@@ -340,26 +343,23 @@ class RoundPrices:
 
     def _used(self, at: _At) -> Used:
         """Return the use of all requests."""
-        count = len(self._columns.arrivals)
-        by_fixed, by_slope = np.zeros((2, count))
-        reads = np.zeros_like(at.profile)
         columns = self._columns._replace(profile=at.profile)
 
         def of_range(first: int, last: int) -> Used:
-            rounds, tokens = np.zeros((2, len(at.cells.round)))
-            used = Used(rounds, tokens, np.zeros_like(at.cells.rows), by_fixed, by_slope, reads)
+            used = Used.of(columns, at.cells)
             add = quick(add_services, float)
             add(first, last, self._grid, at.cells, columns, at.shares, at.payments, used)
             return used
 
-        parts = map_ranges(of_range, count, self._threads)
-        rounds, tokens, prompts = (
-            np.sum(column, axis=0) for column in zip(*(part[:3] for part in parts), strict=True)
-        )
-        return Used(rounds, tokens, prompts, by_fixed, by_slope, reads)
+        parts = map_ranges(of_range, len(columns.arrivals), self._threads)
+        return Used(*(np.sum(column, axis=0) for column in zip(*parts, strict=True)))
 
     def _spent(self, shares: Shares, dear: Floats) -> tuple[Floats, Floats]:
-        """Return the cost of prices of rounds by their height and by their slope: sums of cells."""
+        """Return the cost of prices of rounds by their height and by their slope: sums of cells.
+
+        A request pays fixed - slope (t - arrival) from its arrival until that is 0, and each unit
+        of it lowers the bound by ``dear`` of its cell.
+        """
         columns, cell, count = self._columns, self._grid.cell, len(dear)
         sums = np.append(0.0, np.cumsum(dear))
         moments = np.append(0.0, np.cumsum(dear * np.arange(count) * cell))
@@ -376,6 +376,7 @@ class RoundPrices:
         height, span, beside, grown, rows, weights, backlog, waits = directions
         beside = np.clip(point.beside + step * beside, 0.0, 1.0) * self.interferes
         grown = np.clip(point.grown + step * grown, 0.0, 1.0) * (self._queue is not None)
+        # Shares of a request sum to 1 at most, and so do its prices of the backlog.
         both = np.maximum(beside + grown, 1.0)
         parts = np.maximum(point.backlog + _BACKLOG_STEP * step * backlog, 0.0)
         scale = 1 + self._fluid.max(axis=0)

@@ -48,8 +48,6 @@ _ERROR = 1e-14
 """Error of differences of sums, as a share of the sums: dozens of roundings."""
 _SLICE = 4 * 10**8
 """Steps between two checks of the stop flag: half a second at most."""
-_LARGEST_TABLE = 2**30
-"""Bytes that the table of tokens and times with pauses may take, in each thread."""
 _FEW = 10**6
 """Steps up to which starting threads takes longer than the work."""
 
@@ -124,6 +122,7 @@ def _fill(prices: Floats, paid: Floats, half: int, lines: Floats) -> None:
         middle, end = min(begin + half, len(prices)), min(begin + 2 * half, len(prices))
         slope = (paid[end] - 2 * paid[middle] + paid[begin]) / half / half
         size = end - begin
+        # Any line and mean are valid.  Sums err by less than ``error``: the range is wider by it.
         error = _ERROR * paid[end]
         mean = (paid[end] - paid[begin]) / size - slope * (size + 1) / 2 - error
         low, lowest, highest = prices[begin] - slope, 0.0, error
@@ -159,12 +158,13 @@ _begun_blocks = compiled(begun_blocks)
 
 @steering
 def _lowest(sums: Sums, stairs: _Stairs | None, way: _Way, k: int, end: int, costs: Numbers) -> Any:
-    """Find the costs of the starts ``k .. end - 1``, and return the least."""
+    """Find costs of ``k .. end - 1``, as `start_costs` without its constant; return the least."""
     begun, paid, held, o = sums.begun, sums.paid, sums.held, way.output
     for x in range(end - k):
         before = begun[k + way.first + x] - way.low * paid[k + x]
         costs[x] = before + way.high * paid[k + o + x] - held[k + way.final + x]
     if stairs is not None:
+        # It pays for a threshold from the token on that reaches it.
         for row in range(way.reached):
             before = k + max(stairs.thresholds[row] - way.prompt - 1, 0)
             for x in range(end - k):
@@ -205,7 +205,7 @@ def _bound(
 
 @compiled
 def _scan(
-    kinds: tuple[Integers, Integers, Integers],
+    kinds: tuple[Integers, ...],
     sums: Sums,
     lines: _Lines,
     stairs: _Stairs | None,
@@ -216,8 +216,9 @@ def _scan(
 
     It is compiled separately for no stairs: tests in the loop would take a third more time.
     """
-    arrivals, prompts, outputs = kinds
+    arrivals, prompts, outputs, latest = kinds
     number, last, unit = costs.dtype.type, sums.last, float(sums.unit)
+    # Each cut halves a block and leaves one more: no more of them than bits of a time.
     bounds = np.empty(128)
     blocks = np.empty((128, 2), dtype=np.int64)
     block_costs = np.empty(1 << _SMALL, dtype=costs.dtype)
@@ -231,11 +232,13 @@ def _scan(
         if stairs is not None:
             reached = np.searchsorted(stairs.thresholds, s + o, side="right")
         way = _Way(number(s + first), number(s + final), s, o, first, final, reached)
-        start = min(max(starts[i], a), last)
+        final_start = min(last, latest[i])
+        start = min(max(starts[i], a), final_start)
         # The start of the last evaluation is nearly as good: it excludes most blocks at once.
         best = _lowest(sums, stairs, way, start, start + 1, block_costs)
-        # A start k costs at least D k.
-        bounds[0], blocks[0, 0], blocks[0, 1] = -1.0, a, min(last, int(best / unit) + 1) + 1
+        if unit > 0.0:  # a start k costs at least D k
+            final_start = min(final_start, int(best / unit) + 1)
+        bounds[0], blocks[0, 0], blocks[0, 1] = -1.0, a, final_start + 1
         left = 1
         while left > 0:
             left -= 1
@@ -342,6 +345,10 @@ class Scanner:
         Asked at least twice a second; `Stopped` is raised once it is over.
     pauses
         Whether requests may pause.
+    largest_table
+        Bytes that the table of tokens and times with pauses may take, in each thread.
+    few_steps
+        Steps up to which one thread does all the work.
     """
 
     def __init__(
@@ -351,9 +358,11 @@ class Scanner:
         budget: Budget | None = None,
         *,
         pauses: bool = False,
+        largest_table: int = 2**30,
+        few_steps: int = _FEW,
     ) -> None:
-        self.kinds, self._pauses = kinds, pauses
-        self._threads = threads
+        self.kinds, self._pauses, self._largest_table = kinds, pauses, largest_table
+        self._threads, self._few_steps = threads, few_steps
         self._budget = budget or Budget()
         self._guesses = kinds.arrivals
 
@@ -371,20 +380,20 @@ class Scanner:
 
     def least_costs(
         self, prices: Numbers, unit: int, steps: PriceSteps | None = None
-    ) -> tuple[Numbers, Integers]:
-        """Return the least cost of every kind, and its start or where it pauses the last time."""
+    ) -> tuple[Numbers, Integers, Floats | float]:
+        """Return the least cost of every kind, its start, and the tokens of kinds that pause.
+
+        Where a pause pays, the start is the last priced time.
+        """
         costs, starts = self._of_runs(prices, unit, steps)
-        if self._pauses:
-            assert steps is None, "steps are of runs"
-            costs, starts, _ = self._with_pauses(prices, unit, costs, starts)
-        return costs, starts
+        if not self._pauses:
+            return costs, starts, 0.0
+        assert steps is None, "steps are of runs"
+        return self._with_pauses(prices, unit, costs, starts)
 
     def lagrangian(self, prices: Floats, memory: int) -> tuple[float, Integers, Floats]:
         """Return ``L`` of prices, the cheapest starts, and tokens above the memory over time."""
-        costs, starts = self._of_runs(prices, 1, None)
-        loads: Any = 0.0
-        if self._pauses:
-            costs, starts, loads = self._with_pauses(prices, 1, costs, starts)
+        costs, starts, loads = self.least_costs(prices, 1)
         loads = loads + self.kinds.loads(starts, len(prices))
         value = float(self.kinds.counts @ costs) - memory * float(prices.sum())
         return value, starts, loads - memory
@@ -414,8 +423,9 @@ class Scanner:
 
             def work(part: slice, first: int = group.start, sums: Sums = sums) -> None:
                 rows = slice(first + part.start, first + part.stop)
-                columns = (kinds.arrivals[rows], kinds.prompts[rows], kinds.outputs[rows])
-                _scan(columns, sums, lines, stairs, costs[rows], starts[rows])
+                columns = (kinds.arrivals, kinds.prompts, kinds.outputs, kinds.last_starts)
+                part_columns = tuple(column[rows] for column in columns)
+                _scan(part_columns, sums, lines, stairs, costs[rows], starts[rows])
 
             self._in_slices(work, np.full(group.stop - group.start, last // 2 + 1))
         self._guesses = starts
@@ -424,15 +434,15 @@ class Scanner:
     def _with_pauses(
         self, prices: Numbers, unit: int, costs: Numbers, starts: Integers
     ) -> tuple[Numbers, Integers, Floats]:
-        """Return the result of `least_costs`, and the tokens held by the requests that pause."""
+        """Return the result of `least_costs` from that of runs."""
         kinds, last = self.kinds, len(prices)
         starts = starts.copy()  # starts of runs without pauses are guesses
         windows = windows_with_pauses(kinds, costs, prices, unit)
         wide = windows > 0
         tokens = int(np.minimum(kinds.outputs, last - kinds.arrivals + 1)[wide].max(initial=0))
         spare = int((windows - kinds.outputs)[wide].max(initial=0))
-        if (places := tokens * (spare + 1)) > _LARGEST_TABLE:
-            raise TooLarge(f"pauses make {places:,} places, the limit is {_LARGEST_TABLE:,}")
+        if (places := tokens * (spare + 1)) > self._largest_table:
+            raise TooLarge(f"pauses make {places:,} places, the limit is {self._largest_table:,}")
         padded = np.concatenate((prices, np.zeros(kinds.longest, dtype=prices.dtype)))
         units = prices.dtype.type(unit) * kinds.weights.astype(prices.dtype)
         priced = (last, kinds.block)
@@ -451,7 +461,7 @@ class Scanner:
         """Do so many steps of each kind of work in slices; return the results."""
         sums = np.cumsum(steps)
         total = int(sums[-1]) if len(sums) else 0
-        threads = self._threads if total > _FEW else 1
+        threads = self._threads if total > self._few_steps else 1
         cuts = np.linspace(0, total, threads * -(-total // (_SLICE * threads)) + 1)[1:-1]
         edges = [0, *np.searchsorted(sums, cuts).tolist(), len(sums)]
         slices = [slice(*edge) for edge in pairwise(edges)]

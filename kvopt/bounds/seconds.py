@@ -148,6 +148,7 @@ class _Proofs:
     def best(self) -> SharesProof:
         """Return the best proof."""
         model = self.model
+        # Lines first: ascents from all of them would take too long, values at full weights do not.
         choices = _mixes(model) if self.chunks else _roofs(model)
         if self.instance.max_active is not None:
             choices = _shared_out(self.instance, model, choices)
@@ -162,6 +163,8 @@ class _Proofs:
         counts = np.array([float(request.weight) for request in self.instance])
         weights = np.array(best[1].weights or FULL * counts) / (FULL * counts)
         proof = replace(best[1], weights=(), company=(), parts=PARTS)
+        # Parts make longer proofs, so they have to gain enough.  Where weights are nearly full
+        # interference adds nothing: there parts have to gain without it.
         latency, lowest = _Latency(self, proof), best[0] * (1 + _WORTH)
         if weights.mean() <= _BUSY or latency.value > lowest:
             value, proof = self._climbed(latency, proof, weights)
@@ -283,9 +286,9 @@ class _Latency:
 
     def evaluate(self, point: Point) -> tuple[float, tuple[float, Floats, Floats]]:
         """Return the bound at a point; and again with slopes by weights and by interference."""
-        weights, interference = (
-            np.array(share, dtype=float) / FULL for share in self.rounded(point)
-        )
+        whole = self.rounded(point)
+        weights, interference = (np.array(share, dtype=float) / FULL for share in whole)
+        # Weights count the mean time of service by the fluid, and from there to the completion.
         slopes = (weights / self._takes)[self._cut.owners]
         squares = self._cut.summed(served(self._begins, self._works, slopes))
         fluid = squares / (2.0 * self._takes) + self._ends - self._arrivals
@@ -320,7 +323,10 @@ class _Latency:
 def _with_interference(
     windows: InterferenceWindows, interference: Floats, per_delay: Floats
 ) -> tuple[float, Floats, Floats]:
-    """Return the gain by interference, each request's delay, and others' works in its window."""
+    """Return the gain by interference, each request's delay, and others' works in its window.
+
+    These are Claim 5.5 of docs/theory, and its slopes by the rest and by interference.
+    """
     cut, works = windows.cut, windows.works
     part = cut.works / np.maximum(works, np.finfo(float).tiny)[cut.owners]
     costs, waits = windows.cheapest(interference, per_delay)

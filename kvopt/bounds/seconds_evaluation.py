@@ -33,7 +33,7 @@ tokens too.  Pieces of prompts make rounds longer by f(1) - f(0) for each token 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from typing import Any, NamedTuple
@@ -81,6 +81,7 @@ def shares_bound(
     counts = integers([request.weight for request in instance])
     weights = integers(proof.weights) if proof.weights else FULL * counts
     unit = max(part.takes.tolist(), default=1) << _FINE
+    # Rounded down, what is missing counts the time alone: any slopes prove a bound.
     slopes = weights * unit // (FULL * part.takes)
     begins = (when[cut.owners] + cut.begins) * memory
     squares = cut.summed(served(begins, cut.takes, slopes[cut.owners]))
@@ -91,9 +92,8 @@ def shares_bound(
     if proof.company:
         assert instance.workers == 1, "company is of one worker"
         interference = integers(proof.company)
-        added = _interference_value(
-            when, part.alone, cut, interference, FULL * counts - weights - interference
-        )
+        rest = FULL * counts - weights - interference
+        added = _interference_value(when, part.alone, cut, interference, rest)
         total += 2 * memory * (unit // FULL) * added
     return -(-total // (2 * memory * unit * scale))
 
@@ -128,6 +128,15 @@ def line_sets(model: BatchTime, *, chunks: bool) -> list[tuple[int, ...]]:
     count = len(model.lines)
     single: list[tuple[int, ...]] = [(line,) for line in range(count)]
     return single if chunks or count == 1 else [*single, tuple(range(count))]
+
+
+def machine_times(
+    instance: Instance, model: BatchTime, private: Sequence[int], *, chunks: bool
+) -> Iterator[tuple[tuple[int, ...], Numbers]]:
+    """Yield `line_sets`, and by each the machine times that requests take, times the memory."""
+    for chosen in line_sets(model, chunks=chunks):
+        lines = [model.lines[line] for line in chosen]
+        yield chosen, request_times(instance, model, lines, object, done=Processed(private)).takes
 
 
 def served(begins: Numbers, takes: Numbers, slopes: Numbers) -> Numbers:
@@ -204,6 +213,7 @@ class InterferenceWindows:
         of delay.
         """
         changes, owners = np.append(-interference, interference)[self.order], self.cut.owners
+        # No sum is negative, but for rounding.
         prices = np.append(0 * changes[:1], np.maximum(np.cumsum(changes), 0))
         costs, waits = np.zeros((2, len(owners)), dtype=self.times.dtype)
         quick = _find_cheapest

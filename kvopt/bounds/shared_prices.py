@@ -77,7 +77,10 @@ def _cheapest(
 ) -> None:
     """Find the least cost of each request over one start of so many, and then those around it.
 
-    Sums of integers may pass 64 bits, costs do not: they are right modulo 2^64.
+    A start at k waits, pays for its j-th token at k + j, and in interval x for ``level[x]`` tokens
+    at each time; ``before[x] + level[x] paid[k]`` is that up to k.  No price is negative, so later
+    starts lose once the wait alone costs as much.  Bounds have a step of 1.  Sums of integers may
+    pass 64 bits, costs do not: they are right modulo 2^64.
     """
     (arrivals, outputs), number, last = users, costs.dtype.type, len(paid) - 1
     before: Any = np.zeros(levels.shape[1], dtype=costs.dtype)
@@ -88,6 +91,7 @@ def _cheapest(
             sums += level[x] * (paid[borders[x + 1]] - paid[borders[x]])
         a, o = arrivals[i], outputs[i]
         best, start, apart = scale * number(max(a, last) - a), max(a, last), step
+        # First one start of so many, then those around the cheapest; with a step of 1 all of them.
         begin, end = a, last
         while True:
             for k in range(begin, end, apart):

@@ -213,6 +213,7 @@ def priced(
     paid = 0 * needed
     for fixed, row in zip(rates.fixed[1:-1], prices[1:], strict=True):
         paid = paid + fixed * row
+    # Raised by whole numbers, rounded up; all that is shared out is rounded down.
     missing = np.maximum(needed - paid, 0)
     assert rates.fixed[0] or not missing.any(), "rounds of the first row have no fixed part"
     rows[0] += -(-missing // max(rates.fixed[0], 1))
@@ -276,7 +277,10 @@ def row_slopes(
 
 
 def windows(columns: RoundColumns, grid: CellGrid) -> tuple[Integers, Integers]:
-    """Return the first cell wholly in the window of each request, and the one after the last."""
+    """Return the first cell wholly in the window of each request, and the one after the last.
+
+    Works in other cells pay no interference, which only lowers a bound.
+    """
     first = -(-columns.arrivals // grid.cell)
     last = np.maximum((columns.arrivals + columns.alone) // grid.cell, first)
     begins, ends = (np.minimum(places, grid.cells).astype(int) for places in (first, last))
@@ -293,7 +297,10 @@ def sums_over(first: Integers, last: Integers, numbers: Numbers, count: int) -> 
 
 
 def _largest(columns: RoundColumns, cells: CellPrices, grid: CellGrid, shares: Shares) -> int:
-    """Return a limit of all numbers in `find_cheapest`."""
+    """Return a limit of all numbers in `find_cheapest`.
+
+    A wait, services in the longest time that they may take, a prompt with its nodes, and tokens.
+    """
     if not len(columns.arrivals) or not len(cells.round):
         return 0
     fixed, slopes = int(shares.fixed.max()), int(shares.slopes.max())

@@ -26,12 +26,12 @@ import numpy as np
 
 from kvopt.bounds.lagrangian import Ascent, Pace
 from kvopt.bounds.prefix_shares import Processed, shared_out
-from kvopt.bounds.seconds_evaluation import line_sets, request_times
+from kvopt.bounds.seconds_evaluation import machine_times, request_times
 from kvopt.bounds.shared_rounds_ascent import rows_of
 from kvopt.bounds.slo_prices import ActiveTimes, OfCheapestTimes, OfRuns, PricesOfTime, Span
 from kvopt.bounds.slo_rounds import CELLS_OF_ROUNDS, OfSharedRounds
 from kvopt.incumbent.in_time import Ceiling
-from kvopt.incumbent.proofs import SharedRoundsProof, SloPrices
+from kvopt.incumbent.proofs import MachinePrices, PriceProof, SharedRoundsProof, token_prices
 from kvopt.kernels.budget import Budget
 from kvopt.problem.batch_time import BatchTime
 from kvopt.problem.clocks import arrivals_ns
@@ -41,8 +41,8 @@ from kvopt.problem.slo import Levels
 
 _MACHINE_TIME = 0.5
 """Share of the time: prices of machine time for a ceiling; those of shared rounds have the rest."""
-_LONGEST = 2**31
-"""Rounds from which on sums over them do not fit into 64 bits; then there are no prices."""
+_LONGEST = 2**22
+"""Rounds from which on there are no prices, since each of them has one."""
 _STEPS = 400
 """Limit of the steps."""
 _PACE = Pace(((20, 0.02),), memory=0.8, lowered=0.6, end=5e-4, largest=0.0)
@@ -124,9 +124,10 @@ def slo_ceiling(
     busy = sum(total[i] for i in can)
     times = ActiveTimes.of(instance, arrivals, spans, busy)
     costs = np.full(len(instance), np.inf)
-    free = SloPrices((), (), 1, () if model is None else (0,))
     if not times.last or (model is None and times.last >= _LONGEST):
         costs[can] = 0.0
+        free = PriceProof(1, (MachinePrices((0, 1), (0,), (0,)),))
+        free = token_prices((), 1) if model is None else free
         return Ceiling(len(can), len(instance) - len(can), free, costs)
     is_due, fresh = [levels.first[i] < np.inf for i in can], [private[i] for i in can]
     kinds = list(_kinds(model, scope, times, fresh, is_due))
@@ -138,7 +139,7 @@ def slo_ceiling(
             break
     costs[can] = best.cheapest(ascent.prices)[0]
     of_times = best.rounded(ascent.prices)
-    proof: SloPrices | SharedRoundsProof = of_times
+    proof: PriceProof | SharedRoundsProof = of_times.later(times.first)
     value = min(len(can), best.proved(of_times))
     if model is not None and max(line.round_ns for line in model.lines) and not budget.over():
         rows = rows_of(model, chunks=chunks)
@@ -180,13 +181,10 @@ def _kinds(
         later = [o - is_first for o, is_first in zip(outputs, is_due, strict=True)]
         yield OfCheapestTimes(times, outputs, later, [r.peak for r in instance], 1)
         return
-    done = Processed(fresh)
-    for lines in line_sets(model, chunks=scope.covers(Scope.CHUNKS)):
-        takes, early = (
-            request_times(
-                requests, model, [model.lines[line] for line in lines], object, done=done
-            ).takes
-            for requests in (instance, _of_first_tokens(instance))
-        )
-        later = (takes - early * np.array(is_due, dtype=object)).tolist()
+    whole, early = (
+        machine_times(requests, model, fresh, chunks=scope.covers(Scope.CHUNKS))
+        for requests in (instance, _of_first_tokens(instance))
+    )
+    for (lines, takes), (_, until_first) in zip(whole, early, strict=True):
+        later = (takes - until_first * np.array(is_due, dtype=object)).tolist()
         yield OfCheapestTimes(times, takes.tolist(), later, [1] * len(instance), 0, lines)

@@ -1,172 +1,45 @@
-"""Inner loops of a ceiling: the least payment of a request that attains its service level.
+"""Inner loops of a ceiling: the cheapest times or rounds of a request that attains.
 
-Prices are constant in cells of equal length: with borders ``b_0 = 0, b_1, ..`` the price of the
-times ``b_c + 1 .. b_{c+1}`` is ``p_c``, and after the last border it is 0.
-They are float64 to search for prices, and int64 in proofs: sums may pass 64 bits, costs may not.
+Prices are constant in cells of equal length, and 0 after the last of them.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from kvopt.bounds.cheapest_services import CellPrices
+from kvopt.bounds.cheapest_services import CellPrices, RoundColumns, Used
 from kvopt.kernels.compiled import compiled
 from kvopt.kernels.copying import order_of
-from kvopt.problem.arrays import Floats, Integers, Numbers
+from kvopt.problem.arrays import Floats
 
 
-class PriceSums(NamedTuple):
-    """Prices of cells, with 0 after the last, and sums of them.
-
-    Parameters
-    ----------
-    width
-        Times of a cell.
-    prices
-        The price of each cell, and 0.
-    paid, moment
-        At each border the sums of ``p_t`` and of ``t p_t`` over the times up to it.
-    """
-
-    width: int
-    prices: Numbers
-    paid: Numbers
-    moment: Numbers
-
-    @classmethod
-    def of(cls, prices: Numbers, width: int) -> PriceSums:
-        """Sum prices up."""
-        borders = np.arange(len(prices) + 1) * width
-        weights = np.diff(borders * (borders + 1) // 2).astype(prices.dtype)
-        none = np.zeros(1, dtype=prices.dtype)
-        paid, moment = (
-            np.concatenate((none, np.cumsum(terms)))
-            for terms in (prices * prices.dtype.type(width), prices * weights)
-        )
-        return cls(width, np.concatenate((prices, none)), paid, moment)
-
-
-@compiled
-def _up_to(cells: PriceSums, time: int) -> tuple[Any, Any]:
-    """Return the sums of ``p_t`` and of ``t p_t`` over the times up to one."""
-    cell = min(time // cells.width, len(cells.prices) - 1)
-    begin, price = cell * cells.width, cells.prices[cell]
-    moment = price * ((time * (time + 1) - begin * (begin + 1)) // 2)
-    return cells.paid[cell] + price * (time - begin), cells.moment[cell] + moment
-
-
-@compiled
-def _cost(cells: PriceSums, s: int, o: int, k: int) -> Any:
-    """Return the payment for tokens of a run from k on: ``sum_j p_{k+j} (s + j)``."""
-    before, first = _up_to(cells, k)
-    then, second = _up_to(cells, k + o)
-    return (s - k) * (then - before) + second - first
-
-
-@compiled
-def least_costs(
-    requests: tuple[Integers, Integers, Integers, Integers],
-    cells: PriceSums,
-    costs: Numbers,
-    starts: Integers,
-) -> None:
-    """Find the cheapest of the starts ``a .. latest`` of each request, -1 if none.
-
-    A step from k to k + 1 moves a run past each border b in k + 1 .. k + o, at which the price
-    jumps by D_b, and adds D_b (s + b - k).  So between two starts at which a run begins or ends
-    at a border, costs are a polynomial of second degree, whose second difference is the price at
-    the begin of the run less that after its end.
-    """
-    arrivals, prompts, outputs, latest = requests
-    width, last = cells.width, len(cells.prices) - 1
-    for i in range(len(arrivals)):
-        s, o, k, end = prompts[i], outputs[i], arrivals[i], latest[i]
-        starts[i] = -1
-        if k > end:
-            continue
-        end = max(k, min(end, last * width))
-        best = here = _cost(cells, s, o, k)
-        starts[i] = k
-        while k < end:
-            following = min(end, k + width - max(k % width, (k + o) % width))
-            bend = cells.prices[k // width] - cells.prices[min((k + o) // width, last)]
-            if bend > 0 and following > k + 1:
-                step = _cost(cells, s, o, k + 1) - here
-                near = k - int(min(step, 0 * step) // bend)  # later steps gain nothing
-                if k < near < following:
-                    cost = _cost(cells, s, o, near)
-                    if cost < best:
-                        best, starts[i] = cost, near
-            k = following
-            here = _cost(cells, s, o, k)
-            if here < best:
-                best, starts[i] = here, k
-        costs[i] = best
-
-
-@compiled
-def loads_of(
-    prompts: Integers, outputs: Integers, starts: Integers, width: int, loads: Floats
-) -> None:
-    """Add up the tokens that runs from some starts hold in each cell; a start of -1 is none."""
-    last = len(loads)
-    for i in range(len(starts)):
-        time, end = starts[i], starts[i] + outputs[i]
-        while starts[i] >= 0 and time < end and time < last * width:
-            cell = time // width
-            until = min(end, (cell + 1) * width)
-            held = prompts[i] + (time + 1 + until) / 2.0 - starts[i]
-            loads[cell] += held * (until - time)
-            time = until
-
-
-class Demands(NamedTuple):
-    """Requests that are active at their cheapest times, or in their cheapest rounds.
+class Windows(NamedTuple):
+    """When requests may be active.
 
     Parameters
     ----------
     begins, early, ends
         When each arrives, and when its first and its last token are due.
-    amounts, later
-        How long it is active, and how much of it may be after its first token.
+    later
+        How much of its time may be after its first token.
     tops
         What it uses of a unit of the cheapest time.
-    fixed, shortest
-        Its price of a round, and the least length of one.
-    held, growth
-        Tokens held in the first round, and in addition in all later ones.
-    prompts
-        Work of its prompt by each row.
     """
 
     begins: Floats
     early: Floats
     ends: Floats
-    amounts: Floats
     later: Floats
     tops: Floats
-    fixed: Floats
-    shortest: Floats
-    held: Floats
-    growth: Floats
-    prompts: Floats
-
-
-class CellUse(NamedTuple):
-    """Rounds (or times), tokens, and works by each row in cells, and rounds of each request."""
-
-    rounds: Floats
-    tokens: Floats
-    prompts: Floats
-    paid: Floats
 
 
 @compiled
 def _take_cheapest(
-    demands: Demands,
+    windows: Windows,
     i: int,
+    left: float,
     slope: float,
     prices: Floats,
     first: int,
@@ -174,12 +47,13 @@ def _take_cheapest(
     width: float,
     used: Floats,
 ) -> float:
-    """Return the price of the cheapest times of a window, at 1 or more cut short.
+    """Return the price of the cheapest times of a window, cut short at 1, which counts 0.
 
     ``prices`` and ``used`` are of its cells from the first one on; prices end with the last one.
+    It is active for as long as is ``left``.
     """
-    begin, early, end = demands.begins[i], demands.early[i], demands.ends[i]
-    left, later, top, cost = demands.amounts[i], demands.later[i], demands.tops[i], 0.0
+    begin, early, end = windows.begins[i], windows.early[i], windows.ends[i]
+    later, top, cost = windows.later[i], windows.tops[i], 0.0
     # What is after the last price is free, and so comes first.
     free = min(max(early - max(begin, last * width), 0.0), left)
     after = min(max(end - max(early, last * width), 0.0), later, left - free)
@@ -207,25 +81,33 @@ def _take_cheapest(
 
 @compiled
 def fill_cheapest(
-    demands: Demands, slope: float, cells: CellPrices, width: float, costs: Floats, used: CellUse
+    windows: Windows,
+    columns: RoundColumns,
+    fixed: Floats,
+    slope: float,
+    cells: CellPrices,
+    width: float,
+    costs: Floats,
+    used: Used,
 ) -> None:
     """Fill the cheapest rounds and prompt of each request, and add up those that cost below 1.
 
     A window has an amount of time, in which a round takes the least that it lasts.  Of a unit of
-    time after the cheapest a request uses ``slope`` less than of the one before.
+    time after the cheapest a request uses ``slope`` less than of the one before.  It pays its
+    ``fixed`` price for a round.
     """
     by_round, by_token, rows = cells
-    shortest, held, prompts = demands.shortest, demands.held, demands.prompts
+    shortest, held, prompts = columns.shortest, columns.held, columns.prompts
     last = len(by_round)
-    for i in range(len(demands.begins)):
-        first = min(int(demands.begins[i] // width), last)
-        until = min(int(np.ceil(demands.ends[i] / width)), last)
-        until_first = np.ceil(demands.early[i] / width)
+    for i in range(len(fixed)):
+        first = min(int(windows.begins[i] // width), last)
+        until = min(int(np.ceil(windows.ends[i] / width)), last)
+        until_first = np.ceil(windows.early[i] / width)
         prices, part = np.empty(until - first), np.zeros(until - first)
         # Its tokens grow where they are cheapest, its prompt is before its first token.
         cheap, place, prompt = -1, -1, 0.0
         for cell in range(first, until):
-            price = demands.fixed[i] + by_round[cell] + by_token[cell] * held[i]
+            price = fixed[i] + by_round[cell] + by_token[cell] * held[i]
             prices[cell - first] = price / shortest[i]
             if cheap < 0 or by_token[cell] < by_token[cheap]:
                 cheap = cell
@@ -235,19 +117,21 @@ def fill_cheapest(
                     work += rows[row, cell] * prompts[row, i]
                 if place < 0 or work < prompt:
                     place, prompt = cell, work
-        if demands.ends[i] > last * width:
+        # After the last price both are free.
+        if windows.ends[i] > last * width:
             cheap = -1
-        if demands.early[i] > last * width:
+        if windows.early[i] > last * width:
             place, prompt = -1, 0.0
-        cost = prompt if cheap < 0 else prompt + by_token[cheap] * demands.growth[i]
+        cost = prompt if cheap < 0 else prompt + by_token[cheap] * columns.growth[i]
         costs[i] = cost
         if cost >= 1.0:
             continue
-        costs[i] += _take_cheapest(demands, i, slope, prices, first, last, width, part)
+        whole = columns.rounds[i] * shortest[i]
+        costs[i] += _take_cheapest(windows, i, whole, slope, prices, first, last, width, part)
         if costs[i] >= 1.0:
-            continue
+            continue  # it counts 0, and uses nothing
         if cheap >= 0:
-            used.tokens[cheap] += demands.growth[i]
+            used.tokens[cheap] += columns.growth[i]
         if place >= 0:
             for row in range(len(rows)):
                 used.prompts[row, place] += prompts[row, i]
@@ -255,4 +139,4 @@ def fill_cheapest(
             number = part[cell - first] / shortest[i]
             used.rounds[cell] += number
             used.tokens[cell] += number * held[i]
-            used.paid[i] += number
+            used.by_fixed[i] += number

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import math
-from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import groupby
-from operator import itemgetter
 from typing import NamedTuple
 
 import numpy as np
 
-from kvopt.bounds.cheapest_services import CellPrices
-from kvopt.incumbent.proofs import SloPrices
+from kvopt.bounds.cheapest_services import CellPrices, RoundColumns, Used
+from kvopt.bounds.kinds import Kinds
+from kvopt.bounds.prices import denominator_for, payments, rounded, rounded_prices
+from kvopt.incumbent.proofs import MachinePrices, PriceProof
 from kvopt.kernels.magnitudes import fits
-from kvopt.problem.arrays import Floats, Integers, Numbers, columns_of
+from kvopt.problem.arrays import Floats, Integers, columns_of
 from kvopt.problem.instance import Instance
 
 CELLS_OF_A_WINDOW = 32
@@ -106,44 +105,39 @@ class ActiveTimes:
         """Return the last time of a cell."""
         return self.count * self.width
 
-    def borders(self) -> list[int]:
-        """Return where cells begin and end."""
-        return [self.first + cell * self.width for cell in range(self.count + 1)]
-
 
 class PricesOfTime:
     """Prices of times, of machine time in seconds and of tokens in rounds, and their ceiling.
+
+    Times count from the first arrival.
 
     Parameters
     ----------
     times
         The requests, and when they may be active.
     volumes
-        What they use in all.
-    unit
-        The unit of volumes, over that in integers.
+        What they use in all: tokens in rounds, or machine time, times the memory.
     lines
         Lines of the batch-time model, in seconds.
     """
 
-    def __init__(
-        self, times: ActiveTimes, volumes: Floats, unit: int = 1, lines: tuple[int, ...] = ()
-    ) -> None:
+    def __init__(self, times: ActiveTimes, volumes: Floats, lines: tuple[int, ...] = ()) -> None:
         self.times, self.volumes, self.lines = times, volumes, lines
-        self._memory, self._unit = times.instance.memory, unit
-        # Of a cell, in the unit of volumes.
-        self._capacity = float(times.instance.workers * times.width) * (self._memory / unit)
+        self._capacity = float(times.instance.total_memory * times.width)  # of a cell
 
     def cheapest(self, prices: Floats) -> tuple[Floats, Floats]:
         """Return the payment of each request, and the use of cells by those that pay below 1."""
         raise NotImplementedError
 
-    def integer_costs(self, proof: SloPrices) -> Iterable[int]:
-        """Yield the payment of each request, times the denominator."""
+    def payments(self, proof: PriceProof) -> tuple[Iterable[int], int]:
+        """Return the payment of each request and the price of all capacity, over the unit."""
         raise NotImplementedError
 
     def first_prices(self) -> Floats:
-        """Return the same price at all times, the best if only volumes counted."""
+        """Return the same price at all times, the best if only volumes counted.
+
+        Requests that pay less than 1 at it fill all cells.
+        """
         sizes = np.sort(self.volumes)
         total = self._capacity * self.times.count
         place = min(int(np.searchsorted(np.cumsum(sizes), total)), len(sizes) - 1)
@@ -155,63 +149,56 @@ class PricesOfTime:
         value = float(np.maximum(0.0, 1.0 - costs).sum() + self._capacity * prices.sum())
         return -value, costs, loads - self._capacity
 
-    def rounded(self, prices: Floats) -> SloPrices:
-        """Return prices in integers, equal ones next to each other as one."""
-        prices = prices / self._unit
-        highest, volume = float(prices.max(initial=0.0)), float(self.volumes.max(initial=1.0))
-        if not highest:
-            return SloPrices((), (), 1, self.lines)
-        scale = scale_of(highest)
-        if not self.lines:  # costs of runs have to fit into 64 bits
-            scale = min(scale, 1 << max(60 - math.ceil(math.log2(highest * volume + 1.0)), 0))
-        borders = [self.times.first + cell * self.times.width for cell in range(len(prices) + 1)]
-        cells = zip(np.rint(prices * float(scale)).tolist(), borders, strict=False)
-        rows = [(next(group)[1], int(price)) for price, group in groupby(cells, itemgetter(0))]
-        edges = [*(border for border, _ in rows), borders[-1]]
-        return SloPrices(tuple(edges), tuple(price for _, price in rows), scale, self.lines)
+    def rounded(self, prices: Floats) -> PriceProof:
+        """Return prices in integers."""
+        unit = self._denominator(prices)
+        if not self.lines:
+            return rounded_prices(self._at_all_times(prices), unit)
+        numerators = rounded(prices, unit).astype(np.int64).tolist()
+        borders = range(0, self.times.last + 1, self.times.width)
+        return PriceProof(unit, (MachinePrices(tuple(borders), tuple(numerators), self.lines),))
 
-    def proved(self, proof: SloPrices) -> int:
+    def _denominator(self, prices: Floats) -> int:
+        return scale_of(float(prices.max(initial=0.0)) or 1.0)
+
+    def _at_all_times(self, prices: Floats) -> Floats:
+        return np.repeat(prices, self.times.width)
+
+    def proved(self, proof: PriceProof) -> int:
         """Return the ceiling that prices prove, in integers."""
-        unit = proof.denominator
-        if not proof.numerators:
-            return len(self.times.instance)
-        total = sum(max(0, unit - cost) for cost in self.integer_costs(proof))
-        total += self.times.instance.workers * self._memory * proof.paid
-        return total // unit
+        costs, paid = self.payments(proof)
+        return (sum(max(0, proof.unit - cost) for cost in costs) + paid) // proof.unit
 
 
 class OfRuns(PricesOfTime):
     """Prices in rounds, for requests that run to their end once started."""
 
     def __init__(self, times: ActiveTimes) -> None:
+        from kvopt.bounds.scan import Scanner  # it loads numba
+
         requests = times.instance.requests
         super().__init__(times, np.array([r.volume for r in requests], dtype=float))
         _, prompts, outputs = columns_of(requests)
-        self._shape = (times.begins, prompts, outputs, times.early - 1)
-
-    def _cheapest_runs(self, prices: Numbers) -> tuple[Numbers, Integers]:
-        from kvopt.bounds.slo_costs import PriceSums, least_costs  # it loads numba
-
-        costs, starts = np.zeros(len(self.volumes), dtype=prices.dtype), self._shape[3].copy()
-        least_costs(self._shape, PriceSums.of(prices, self.times.width), costs, starts)
-        return costs, starts
+        ones = np.ones_like(prompts)
+        self._kinds = Kinds(times.begins, prompts, outputs, ones, 0 * ones, latest=times.early - 1)
+        self._scanner = Scanner(self._kinds)
 
     def cheapest(self, prices: Floats) -> tuple[Floats, Floats]:
         """Return payments and holdings of the cheapest runs."""
-        from kvopt.bounds.slo_costs import loads_of
-
-        costs, starts = self._cheapest_runs(prices)
-        starts[costs >= 1.0] = -1
-        loads = np.zeros(len(prices))
-        loads_of(self._shape[1], self._shape[2], starts, self.times.width, loads)
+        costs, starts, _ = self._scanner.least_costs(self._at_all_times(prices), 1)
+        paying = replace(self._kinds, counts=(costs < 1.0).astype(np.int64))
+        held = paying.loads(starts, self.times.last)
+        loads: Floats = np.add.reduceat(held, np.arange(0, self.times.last, self.times.width))
         return costs, loads
 
-    def integer_costs(self, proof: SloPrices) -> Iterable[int]:
+    def payments(self, proof: PriceProof) -> tuple[Iterable[int], int]:
         """Return the payments of the cheapest runs."""
-        sizes = np.diff(proof.times) // self.times.width
-        prices = np.repeat(np.array(proof.numerators, dtype=np.int64), sizes)
-        costs: list[int] = self._cheapest_runs(prices)[0].tolist()
-        return costs
+        costs, paid = payments(self.times.instance, proof, self._kinds, self._scanner)
+        return costs.tolist(), paid
+
+    def _denominator(self, prices: Floats) -> int:
+        finest = denominator_for(self._kinds, self._at_all_times(prices), 60.0)
+        return min(super()._denominator(prices), finest)
 
 
 class OfCheapestTimes(PricesOfTime):
@@ -239,45 +226,56 @@ class OfCheapestTimes(PricesOfTime):
         slope: int,
         lines: tuple[int, ...] = (),
     ) -> None:
-        unit = times.instance.memory if lines else 1
-        whole, late = (np.array(column, dtype=float) / unit for column in (amounts, later))
-        top = np.array(tops, dtype=float)
-        super().__init__(times, whole * (top - slope * (whole - 1.0) / 2.0), unit, lines)
-        self._slope = slope
+        whole, late, top = (np.array(column, dtype=float) for column in (amounts, later, tops))
+        super().__init__(times, whole * (top - slope * (whole - 1.0) / 2.0), lines)
+        self._slope, self._rate = slope, times.instance.memory if lines else 1
         self._integers = list(zip(amounts, later, tops, strict=True))
-        begins, early, ends = (c.astype(float) for c in (times.begins, times.early, times.ends))
-        none = np.zeros(len(whole))
-        shape = none, np.ones(len(whole)), none, none, np.zeros((0, len(whole)))
-        self._columns = begins, early, ends, whole, late, top, *shape
+        # As amounts are: in seconds times the memory.
+        ends = self._rate * np.array([times.begins, times.early, times.ends], dtype=float)
+        self._windows = *ends, late, top
+        # Rounds of length 1, without tokens, prompts or nodes.
+        none, no_rows = np.zeros(len(whole)), np.zeros((0, len(whole)))
+        shape = none, none, whole, np.ones(len(whole)), none, none, no_rows, no_rows, none, no_rows
+        self._columns = RoundColumns(*shape)
 
     def cheapest(self, prices: Floats) -> tuple[Floats, Floats]:
         """Return costs and holdings of the cheapest times."""
-        from kvopt.bounds.slo_costs import CellUse, Demands, fill_cheapest  # it loads numba
+        from kvopt.bounds.slo_costs import Windows, fill_cheapest  # it loads numba
 
-        costs, paid = np.zeros((2, len(self.volumes)))
-        loads, none = np.zeros((2, len(prices)))
-        rows = np.zeros((0, len(prices)))
-        cells, used = CellPrices(prices, none, rows), CellUse(loads, none, rows, paid)
-        demands, width = Demands(*self._columns), float(self.times.width)
-        fill_cheapest(demands, float(self._slope), cells, width, costs, used)
-        return costs, loads
+        columns, width = self._columns, float(self._rate * self.times.width)
+        cells = CellPrices(prices, 0.0 * prices, np.zeros((0, len(prices))))
+        costs, used = np.zeros(len(self.volumes)), Used.of(columns, cells)
+        windows, slope = Windows(*self._windows), float(self._slope)
+        fill_cheapest(windows, columns, 0.0 * costs, slope, cells, width, costs, used)
+        return costs, used.rounds
 
-    def integer_costs(self, proof: SloPrices) -> Iterator[int]:
-        """Yield the costs of the cheapest times."""
-        times = self.times
-        borders = [time - times.first for time in proof.times]
-        cells = list(zip(borders, borders[1:], proof.numerators, strict=False))
+    def payments(self, proof: PriceProof) -> tuple[Iterable[int], int]:
+        """Return the costs of the cheapest times."""
+        # In rounds each time of a cell has the price of the cell.
+        times, width, (prices,) = self.times, self.times.width, proof.resources
+        numbers = (
+            prices.numerators if isinstance(prices, MachinePrices) else proof.numerators[::width]
+        )
+        cells = [(k * width, (k + 1) * width, price) for k, price in enumerate(numbers)]
+        # After the last price time is free.
+        cells.append((len(cells) * width, 2**62, 0))
         windows = zip(*(c.tolist() for c in (times.begins, times.early, times.ends)), strict=True)
-        for amounts, window in zip(self._integers, windows, strict=True):
-            first = max(bisect_right(borders, window[0]) - 1, 0)
-            part = cells[first : bisect_left(borders, window[2])]
-            yield cheapest_cost(window, part, times.last, *amounts, self._slope, self._unit)
+        costs = (
+            cheapest_cost(
+                window,
+                cells[min(window[0] // width, len(numbers)) : -(-window[2] // width)],
+                *amounts,
+                self._slope,
+                self._rate,
+            )
+            for amounts, window in zip(self._integers, windows, strict=True)
+        )
+        return costs, times.instance.total_memory * width * sum(numbers)
 
 
 def cheapest_cost(
     window: tuple[int, int, int],
-    cells: Sequence[tuple[int, int, int]],
-    last: int,
+    cells: Iterable[tuple[int, int, int]],
     amount: int,
     later: int,
     top: int = 1,
@@ -286,17 +284,18 @@ def cheapest_cost(
 ) -> int:
     """Return the cost of the cheapest amount of a window's time, ``rate`` of it in a unit.
 
-    Cells have a begin, an end and a price, and after the last one time is free.  A window is from
-    the arrival until the first and the last token are due; no more than ``later`` is between these
-    two.  At the cheapest time ``top`` tokens are held, then ``slope`` less at each next one.
+    Cells have a begin, an end and a price.  A window is from the arrival until the first and the
+    last token are due; no more than ``later`` is between these two.  At the cheapest time ``top``
+    tokens are held, then ``slope`` less at each next one.
     """
     begin, early, end = window
     sizes = [
         (price, is_late, rate * (min(b, until) - max(a, since)))
-        for a, b, price in (*cells, (last, max(end, last), 0))
+        for a, b, price in cells
         for is_late, since, until in ((False, begin, early), (True, early, end))
         if min(b, until) > max(a, since)
     ]
+    # One limit is of a part of the other's time, so the cheapest times first are best.
     cost = 0
     for price, is_late, size in sorted(sizes):
         size = min(size, amount, later if is_late else amount)

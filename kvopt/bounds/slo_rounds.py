@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from kvopt.bounds.cheapest_services import CellPrices, RoundColumns, in_kind
+from kvopt.bounds.cheapest_services import CellPrices, RoundColumns, Used, in_kind
 from kvopt.bounds.gradient_ascent import Point, Steps, ascend
 from kvopt.bounds.prefix_shares import Processed
 from kvopt.bounds.seconds_evaluation import FULL, integers
@@ -94,6 +94,7 @@ class OfSharedRounds:
         rows[place] = np.diff(np.interp(to, since, paid)) / self._times.width
         fixed = self._rates.fixed
         shares = self._shares(rows[place]) * fixed[place] / fixed[0]
+        # Rounds pay a part of the fixed part of the first row, which its price does not pay then.
         points = []
         for part in _FIRST:
             left = rows.copy()
@@ -119,39 +120,29 @@ class OfSharedRounds:
         return ascend(self, point, _STEPS, budget).point
 
     def evaluate(self, point: Point) -> tuple[float, tuple[Floats, Point]]:
-        """Return minus the ceiling in floats, with the payment of each request and a slope."""
-        from kvopt.bounds.slo_costs import CellUse, Demands, fill_cheapest  # it loads numba
+        """Return minus the ceiling in floats, with the payment of each request and a slope.
+
+        A request gains 1 less its payment, if that is positive; all machine time has its price.
+        The slope of a price is what is used at it less what there is.
+        """
+        from kvopt.bounds.slo_costs import Windows, fill_cheapest  # it loads numba
 
         columns, rates, times = self._columns, self._rates, self._times
-        count = len(columns.arrivals)
         fixed, rows = point[0] * rates.fixed[0], point[1]
         needed = self._over(fixed)
         cells = priced(rates, rows * _SCALE, needed * _SCALE, 0.0 * needed, 0.0 * needed)
         cells = CellPrices(*(column / _SCALE for column in cells))
-        whole = columns.rounds * columns.shortest
+        later = (columns.rounds - 1) * columns.shortest
         begins, early, ends = np.array([times.begins, times.early, times.ends], dtype=float)
-        demands = Demands(
-            begins,
-            early,
-            ends,
-            whole,
-            whole - columns.shortest,
-            np.ones(count),
-            fixed,
-            columns.shortest,
-            columns.held,
-            columns.growth,
-            columns.prompts,
-        )
-        costs, paid = np.zeros((2, count))
-        rounds, tokens = np.zeros((2, times.count))
-        used = CellUse(rounds, tokens, np.zeros_like(cells.rows), paid)
-        fill_cheapest(demands, 0.0, cells, float(times.width), costs, used)
+        windows = Windows(begins, early, ends, later, np.ones_like(later))
+        costs, used = np.zeros_like(later), Used.of(columns, cells)
+        fill_cheapest(windows, columns, fixed, 0.0, cells, float(times.width), costs, used)
         value = float(np.maximum(0.0, 1.0 - costs).sum() + self._there * cells.rows[:-1].sum())
         _, dear, slopes = row_slopes(rates, used[:3], rows, needed, self._there)
         sums = np.append(0.0, np.cumsum(dear))
         first, last = self._reach
-        return -value, (costs, (rates.fixed[0] * (paid - sums[last] + sums[first]), slopes))
+        by_fixed = rates.fixed[0] * (used.by_fixed - sums[last] + sums[first])
+        return -value, (costs, (by_fixed, slopes))
 
     def slope(self, _: Point, data: tuple[Floats, Point]) -> Point:
         """Return the slope by the scale of each price."""
@@ -190,7 +181,7 @@ class OfSharedRounds:
         return int(total // proof.unit)
 
     def _cost(self, i: int, fixed: int, cells: CellPrices) -> int:
-        """Return the payment of a request, times the unit, in integers."""
+        """Return the payment of a request, times the unit, rounded down: no ceiling falls by it."""
         times, columns, width = self._times, self._exact, self._times.width
         begin, early, end = (int(column[i]) for column in (times.begins, times.early, times.ends))
         first, last = (int(column[i]) for column in self._reach)
@@ -200,9 +191,10 @@ class OfSharedRounds:
             (cell * width, (cell + 1) * width, (fixed + a_round + token * held) // shortest)
             for cell, (a_round, token) in enumerate(zip(by_round, by_token, strict=True), first)
         ]
+        # After the last price time is free.
+        cells_of_window.append((times.last, max(end, times.last), 0))
         whole = columns.rounds[i] * shortest
-        window = begin, early, end
-        cost = cheapest_cost(window, cells_of_window, times.last, whole, whole - shortest)
+        cost = cheapest_cost((begin, early, end), cells_of_window, whole, whole - shortest)
         if end <= times.last:
             cost += columns.growth[i] * min(by_token)
         if early <= times.last:

@@ -26,24 +26,18 @@ and can be checked in half the time.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from kvopt.bounds.kinds import Kinds
 from kvopt.bounds.lagrangian import Ascent, checked_prices, priced_rounds, rising_prices
-from kvopt.bounds.prices import (
-    finest_denominator,
-    rounded,
-    rounded_prices,
-    steps_of,
-    thresholds,
-)
+from kvopt.bounds.prices import finest_denominator, rounded, rounded_prices, steps_of, thresholds
 from kvopt.bounds.scan import Scanner
 from kvopt.errors import Stopped
+from kvopt.formulations.highs import solved_relaxation
 from kvopt.formulations.time_indexed import Program
 from kvopt.incumbent.limits import Limits
 from kvopt.incumbent.proofs import CheckedBound, PriceProof, Slots
@@ -51,9 +45,6 @@ from kvopt.kernels.budget import Budget, wall_time
 from kvopt.problem.arrays import Floats, Integers
 from kvopt.problem.instance import Instance
 from kvopt.timetable.schedule import Schedule
-
-if TYPE_CHECKING:
-    from highspy import Highs
 
 _SLOTS = (1, 2, 3)
 """Numbers of slots into which memory is divided."""
@@ -72,14 +63,10 @@ _GROUPS = 20
 _SHORTEST = 20
 """Cells are not shorter than a mean one divided by this."""
 
-Solve = Callable[[Program, Budget], "Highs | None"]
-"""Solves a linear program; None if it did not return in time."""
-
 
 def slot_bounds(
     instance: Instance,
     schedule: Schedule,
-    solve: Solve,
     budget: Budget,
     limits: Limits,
     minimum_gain: float = 0.0,
@@ -102,7 +89,7 @@ def slot_bounds(
             began, sample, cells = wall_time(), min(finer * _SAMPLE, len(instance)), finer * _CELLS
             if finer > 1 and (sample * cells > _MAX_COLUMNS or cells > schedule.makespan):
                 break
-            coarse = coarse_prices(instance, schedule, _SLOTS, sample, cells, solve, budget)
+            coarse = coarse_prices(instance, schedule, _SLOTS, sample, cells, budget, limits)
             if coarse is None or coarse.worth[1:].sum() <= _MIN_SHARE * coarse.worth.sum():
                 break
             finer, took = 2 * finer, wall_time() - began
@@ -147,15 +134,17 @@ def coarse_prices(
     slots: Sequence[int],
     sample: int,
     cells: int,
-    solve: Solve,
     budget: Budget,
+    limits: Limits,
 ) -> CoarsePrices | None:
     """Return the prices of a coarse program up to the end of a schedule, None without time."""
     borders = _borders(schedule, cells)
     chosen, weight = sampled(instance, sample)
-    highs = solve(_program(chosen, weight, _needs(chosen, slots), borders), budget)
-    if highs is None or not highs.getSolution().dual_valid:
+    program = _program(chosen, weight, _needs(chosen, slots), borders)
+    highs = solved_relaxation(program, limits, budget)
+    if budget.over() or not highs.getSolution().dual_valid:
         return None
+    # Rows of cells come after those of requests.  Upper limits of a minimum have duals up to 0.
     duals = -np.array(highs.getSolution().row_dual)[len(chosen) :]
     return CoarsePrices(borders, tuple(slots), np.maximum(duals.reshape(len(slots) + 1, -1), 0.0))
 
@@ -200,7 +189,10 @@ def sampled(instance: Instance, size: int) -> tuple[Instance, float]:
 
 
 def _program(instance: Instance, weight: float, needs: Floats, borders: Integers) -> Program:
-    """Return the program: a column for each request and cell, rows of requests, then of cells."""
+    """Return the program: a column for each request and cell, rows of requests, then of cells.
+
+    A part of a request starts in the middle of a cell, and takes there all that it ever needs.
+    """
     from scipy.sparse import csc_array
 
     count, resources = len(instance), len(needs)
@@ -252,6 +244,7 @@ class SlotScanner(Scanner):
         budget: Budget | None = None,
     ) -> None:
         super().__init__(Kinds.of(instance), threads, budget)
+        # The program has a price for each cell; in its middle a line may bend as well.
         middles = (coarse.borders[:-1] + coarse.borders[1:]) // 2
         self.borders = np.unique(np.concatenate((coarse.borders, middles)))
         self.slots, self.reach = coarse.slots, 0
@@ -277,12 +270,13 @@ class SlotScanner(Scanner):
             row[:] = self._straight(at_borders(row, self.borders), last)
         slot_tokens = self._memory / np.array(self.slots)
         steps = steps_of(self._memory, self.slots, [*(rows[1:] * slot_tokens[:, None])])
-        costs, starts = self.least_costs(rows[0], 1, steps)
+        costs, starts, _ = self.least_costs(rows[0], 1, steps)
         value = float(self.kinds.counts @ costs) - memory * float(rows.sum())
         excess = np.empty_like(rows)
         excess[0] = self.kinds.loads(starts, last) - memory
         for row, count in enumerate(self.slots):
             used = self._used(starts, thresholds(self._memory, count), last)
+            # Only prices at borders count, so the mean use around each border steers its price.
             beyond = self._around_borders(used) * slot_tokens[row] - memory
             excess[row + 1] = self._straight(beyond, last)
         return value, starts, excess.reshape(-1)

@@ -49,6 +49,7 @@ def best_staircases(instance: Instance, budget: Budget) -> CheckedBound | None:
             if many <= FEW_REQUESTS or not budget.over():
                 tried[(low,) * steps] = _completions(instance, (low,) * steps)
     envelope, kept = _begin(instance), list[Staircase]()
+    # One by one the staircase that raises the bound most, until no other one raises it.
     while tried and len(kept) < _MOST_KEPT:
         best = max(tried, key=lambda one: int(np.maximum(envelope, tried[one]).sum()))
         raised = np.maximum(envelope, tried.pop(best))

@@ -320,6 +320,7 @@ def _attempt(
 def _labelled(
     instance: Instance, choice: str | Policy | PolicyRun, clock: Clock
 ) -> tuple[str, Policy | PolicyRun]:
+    """Return a choice with its label; a run of another problem, or a false one, is refused."""
     if not isinstance(choice, PolicyRun):
         policy = policy_from(choice) if isinstance(choice, str) else choice
         label = choice if isinstance(choice, str) else policy.name

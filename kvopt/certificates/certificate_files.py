@@ -19,7 +19,7 @@ from kvopt.files.atomic import write_atomically
 from kvopt.files.reading import blamed_on, parse_json, read_text
 from kvopt.incumbent.certificate import Certificate, MachineTime, Optimum
 from kvopt.incumbent.in_time import InTime
-from kvopt.incumbent.proofs import CheckedBound, Proof, SharedRoundsProof, SloPrices
+from kvopt.incumbent.proofs import CheckedBound, PriceProof, Proof, SharedRoundsProof
 from kvopt.problem.clocks import ROUNDS, Clock, Seconds
 from kvopt.problem.hardware.batch_time_files import SCHEMA as MODEL_SCHEMA
 from kvopt.problem.hardware.batch_time_files import batch_time_from_json
@@ -126,6 +126,7 @@ def read_certificate(path: str | Path, budget: float | None = None) -> Certifica
 
 
 def _certificate(value: Json) -> Certificate:
+    """Return the certificate of a checked file: the narrower scopes come first, then its own."""
     instance, clock = instance_from_json(value["instance"]), _clock(value["clock"])
     provenance = dict(value.get("provenance", {}))
     notes = provenance.pop("notes", [])
@@ -134,14 +135,12 @@ def _certificate(value: Json) -> Certificate:
     ]
     in_time = None
     if (claim := value.get("slo")) is not None:
-        named, best, proof = {"policy": "best in time"}, claim["best"], claim["proof"]
+        named, best = {"policy": "best in time"}, claim["best"]
         in_time = InTime(
             slo=Slo(**claim["limits"]),
             count=len(instance),
             ceiling=claim["ceiling"],
-            proof=convert(proof, SharedRoundsProof)
-            if "kind" in proof
-            else convert(proof, SloPrices),
+            proof=convert(claim["proof"], PriceProof | SharedRoundsProof),
             sure_misses=None,
             best=best and run_from_json({**named, **best}, instance, clock),
             attained=tuple(claim["attained"]),
@@ -173,6 +172,7 @@ def _clock(value: Json | str) -> Clock:
 
 
 def _sides_to_json(optimum: Optimum) -> Json:
+    """Return both sides of an optimum as the fields of a certificate."""
     upper, lower = optimum.upper, optimum.lower
     return {
         "scope": optimum.scope,
@@ -191,6 +191,7 @@ def _steps_to_json(names: Sequence[str]) -> Json:
 
 
 def _optimum(value: Json, instance: Instance, clock: Clock, provenance: Json) -> Optimum:
+    """Return both sides of an optimum from the fields of a certificate."""
     upper: Any = None
     claim, bound = value["upper"], value["lower"]
     if claim is not None:

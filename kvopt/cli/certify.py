@@ -130,7 +130,7 @@ def certify_command(
         if run is not None and recorded is not None:
             certified = _with_record(certified, run, recorded, fits=fits)
         with written(output, write_certificate, certified, CHECKED):
-            show(certified.to_json(), _lines(certified, judged.level))
+            show(certified.to_json(), _certificate_lines(certified, judged.level))
     finish(certified.signal_number, common.NOTHING_FOUND * (certified.upper is None))
 
 
@@ -162,7 +162,7 @@ def _with_record(
     return replace(certificate, notes=tuple(notes), provenance=provenance)
 
 
-def _lines(certificate: Certificate, level: common.LevelOptions) -> Iterator[str]:
+def _certificate_lines(certificate: Certificate, level: common.LevelOptions) -> Iterator[str]:
     in_rounds = certificate.clock.is_even
     name, unit = ("total latency", "") if in_rounds else ("mean latency", " s")
 
@@ -186,7 +186,7 @@ def _lines(certificate: Certificate, level: common.LevelOptions) -> Iterator[str
             f"compared with these: {', '.join(compared)}"
         )
     pairs = zip(certificate.runs, certificate.attained, strict=True)
-    yield from table([_row(certificate, *pair) for pair in pairs])
+    yield from table([_run_row(certificate, *pair) for pair in pairs])
     yield from settings_table(certificate.provenance.get("settings", {}))
     if (row := certificate.provenance.get("measured")) is not None:
         yield (
@@ -214,7 +214,7 @@ def _lines(certificate: Certificate, level: common.LevelOptions) -> Iterator[str
         say(f"kvopt: {line}")
 
 
-def _row(certificate: Certificate, run: PolicyRun, in_time: int | None) -> dict[str, object]:
+def _run_row(certificate: Certificate, run: PolicyRun, in_time: int | None) -> dict[str, object]:
     in_rounds, (low, high) = certificate.clock.is_even, certificate.worded_ratio(run)
     outside = "" if certificate.scope.covers(run.scope) else f" with {run.scope}: not covered"
     sides = certificate.optimum_of(run)

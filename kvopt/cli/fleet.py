@@ -118,10 +118,10 @@ def fleet_command(
     with common.undisturbed(), blamed_on(problem.file):
         if every is not None:
             result = day = fleet_over_time(instance, every, start_up=start_up, **shared)
-            show(day.to_json(), _lines_over_time(day))
+            show(day.to_json(), _window_lines(day))
         else:
             result = sizes = fleet_sizes(instance, aim or how.target, counts=counts, **shared)
-            show(sizes.to_json(), _lines(sizes))
+            show(sizes.to_json(), _size_lines(sizes))
         if out is not None:  # last: a full disk must not lose the answer
             _write(result, out, "fleet" if every is None else "every")
     common.finish(result.signal_number)
@@ -161,7 +161,7 @@ def _write(result: FleetSizes | FleetOverTime, out: Path, name: str) -> None:
     say(f"wrote {out}: {proofs}, picture, JSON")
 
 
-def _lines_over_time(over_time: FleetOverTime) -> Iterator[str]:
+def _window_lines(over_time: FleetOverTime) -> Iterator[str]:
     yield over_time.answer
     scale = over_time.problem.problem.clock.scale
     unit = "round" if over_time.problem.problem.clock.is_even else "s"
@@ -191,7 +191,7 @@ def _lines_over_time(over_time: FleetOverTime) -> Iterator[str]:
         say(f"kvopt: not looked at: windows {', '.join(map(str, over_time.left))}")
 
 
-def _lines(sizes: FleetSizes) -> Iterator[str]:
+def _size_lines(sizes: FleetSizes) -> Iterator[str]:
     measure = sizes.measure
     yield sizes.answer
     yield f"target: {measure.sentence(sizes.target)}"

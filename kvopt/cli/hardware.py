@@ -150,7 +150,9 @@ def fit_command(
     )
     columns = ("rows", "seconds", "model_seconds", "largest_error", "typical_error")
     with written(output, write_batch_time, fitted):
-        show(fitted.to_json() | {name: getattr(fit, name) for name in columns}, _lines(fitted))
+        show(
+            fitted.to_json() | {name: getattr(fit, name) for name in columns}, _model_lines(fitted)
+        )
     if not is_json():
         say(f"{'fitted' if output is None else f'wrote {name_of(output)}'}: {errors}")
         say(f"these rounds took {fit.seconds:.4g} s, by the model {fit.model_seconds:.4g} s")
@@ -170,12 +172,12 @@ def show_command(
     """Show a batch-time model: a measured one, a roofline such as llama-3-8b@h100, or a file."""
     shown_model = batch_time(model)
     with written(output, write_batch_time, shown_model):
-        show(shown_model.to_json(), [*_lines(shown_model), shown_model.notes or ""])
+        show(shown_model.to_json(), [*_model_lines(shown_model), shown_model.notes or ""])
     if output is not None and not is_json():
         say(f"wrote {name_of(output)}")
 
 
-def _lines(model: BatchTime) -> Iterator[str]:
+def _model_lines(model: BatchTime) -> Iterator[str]:
     for line in model.lines:
         yield f"{line.round_ns:,} ns + {line.token_ns:,} ns a token"
     yield f"{model.kv_ns:,} ns a token held, {model.prompt_ns:,} ns more a prompt token"

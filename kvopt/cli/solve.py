@@ -103,7 +103,7 @@ def solve_command(
             done = [(*read[:2], result) for read, result in zip(work, results, strict=False)]
             rows = [{"file": str(file), **result.to_json()} for file, _, result in done]
             answer = results[0].to_json() if len(work) == 1 else {"results": rows}
-            show(answer, _lines(done, how.level))
+            show(answer, _result_lines(done, how.level))
     is_missing = any(result.objective is None for result in results)
     finish(results[-1].signal_number, common.NOTHING_FOUND * is_missing)
 
@@ -132,10 +132,10 @@ def _read(file: Path, problem: common.MemoryOptions, clock: Clock) -> Work:
     return file, instance, time.monotonic() - began
 
 
-def _lines(
+def _result_lines(
     done: list[tuple[Path, Instance, SolveResult]], level: common.LevelOptions
 ) -> Iterator[str]:
-    yield from table([_row(*row) for row in done])
+    yield from table([_result_row(*row) for row in done])
     first = done[0][2]
     if not (first.clock.is_even and Scope.RUNS.covers(first.scope)):
         say(first.scope.sentence)
@@ -148,8 +148,8 @@ def _lines(
             say(f"{label(file)}: {line}")
 
 
-def _row(file: Path, instance: Instance, result: SolveResult) -> dict[str, object]:
-    in_rounds, count = result.clock.is_even, max(len(instance), 1) * result.clock.scale
+def _result_row(file: Path, instance: Instance, result: SolveResult) -> dict[str, object]:
+    in_rounds, count = result.clock.is_even, max(instance.total_weight, 1) * result.clock.scale
 
     def total(value: int | None) -> object:
         return value if in_rounds or value is None else f"{value / count:,.4f}"

@@ -106,7 +106,7 @@ def study_command(
     with common.undisturbed():
         for message in result.damaged:
             say(f"kvopt: {message}")
-        show(answer, _lines(result))
+        show(answer, _study_lines(result))
     finish(result.signal_number, common.FAILED * bool(progress.failed))
 
 
@@ -121,7 +121,7 @@ def _list() -> None:
     show({"studies": listed}, table(rows))
 
 
-def _lines(result: StudyResult) -> Iterator[str]:
+def _study_lines(result: StudyResult) -> Iterator[str]:
     from kvopt.studies.answers import left_out
     from kvopt.studies.ratio_intervals import by_policy, four_digits, in_percent
 

@@ -217,6 +217,7 @@ class Headroom(Summarised):
 
     @property
     def _today(self) -> str:
+        """Return how long requests wait today, and how many attain the service level."""
         if self.today is None:
             return f"{self.scheduler} did not end in its time; --limit N takes the first N requests"
         measures = self.today.measures()

@@ -144,7 +144,7 @@ class Latency(_OfProblem):
         """
         number, unit = _parsed(text)
         mean = number * unit_length(unit, self.problem, _FIELD, "mean=5s, mean=800ms")
-        total = int(mean * self._count)
+        total = int(mean * self.instance.total_weight)
         reason = f"must be more than 0, and less than 2^53 in all, got {text}"
         refuse(_FIELD, reason, mean <= 0 or total > LARGEST_INTEGER)
         number_text = text.partition("=")[2].removesuffix(unit)
@@ -164,11 +164,6 @@ class Latency(_OfProblem):
         problem = Problem(fleet, scope=scope)
         wider, more = relaxed_by(problem, chain(problem, "volume"))
         return volume_bound(wider.instance) + more
-
-    @property
-    def _count(self) -> int:
-        """How many latencies are in the total: each as often as its weight."""
-        return sum(request.weight for request in self.instance)
 
     def minimum(self) -> tuple[int, str]:
         """Return the total with a machine for each request, and its text.
@@ -193,7 +188,7 @@ class Latency(_OfProblem):
 
     def mean(self, value: int) -> Fraction:
         """Return the mean of a total, in rounds or seconds."""
-        return Fraction(value, max(self._count, 1) * self.clock.scale)
+        return Fraction(value, max(self.instance.total_weight, 1) * self.clock.scale)
 
     def sentence(self, target: Target) -> str:
         """Return the target as a mean."""
@@ -353,6 +348,7 @@ def service_rate(instance: Instance, clock: Clock, levels: Levels) -> Fraction:
     prompt = Fraction(sum(request.prompt for request in instance), count)
     held = prompt + (output + 1) / 2
     limit = min(int(instance.memory / held), instance.max_active or instance.memory)
+    # A mean of limits is a limit only if every request has one.
     finite = [limit for limit in levels.rest if limit < math.inf]
     further = max(outputs - count, 1)
     pace = Fraction(int(sum(finite)), further) if len(finite) == count > 0 else math.inf

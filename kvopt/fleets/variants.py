@@ -74,7 +74,7 @@ class Variant:
 
     def to_json(self) -> dict[str, Any]:
         """Return the object that ``kvopt headroom --json`` prints."""
-        scale = sum(request.weight for request in self.run.instance) * self.run.clock.scale
+        scale = self.run.instance.total_weight * self.run.clock.scale
         return {
             "name": self.name,
             "policy": self.run.policy,

@@ -154,6 +154,7 @@ class PairModel:
         return literal
 
     def _before(self, i: int, j: int) -> Any:
+        """``before[i, j]``: c_i <= start_j; None if no windows allow it."""
         first, second = self._windows[i], self._windows[j]
         if first[0] + self._instance.requests[i].output > second[-1]:
             return None
@@ -162,6 +163,7 @@ class PairModel:
         return literal
 
     def _active(self, i: int, j: int) -> Any:
+        """``active[i, j]``: j has begun when i completes first, and fits next to its peak."""
         room = self._room(i, j)
         if room < 1:
             return None

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import math
-import threading
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from kvopt.formulations.time_indexed import Program, to_highs
-from kvopt.incumbent.incumbent import Search
-from kvopt.incumbent.interrupts import run_in_thread
-from kvopt.kernels.budget import Budget
+from kvopt.incumbent.limits import Limits
+from kvopt.kernels.budget import Budget, wall_time
 from kvopt.kernels.solver_versions import load_highspy
 
 if TYPE_CHECKING:
@@ -20,56 +17,50 @@ if TYPE_CHECKING:
 
 _SIMPLEX_COLUMNS = 20_000
 """Up to so many columns the dual simplex method solves a relaxation faster than interior points."""
+_LOOKS = 0.02
+"""Seconds between two looks at a budget."""
 
 
-def set_options(highs: Highs, search: Search, **options: object) -> None:
-    """Set the options of a search and some more; raise if HiGHS refuses one.
+def set_options(highs: Highs, limits: Limits, **options: object) -> None:
+    """Set the options of limits and some more; raise if HiGHS refuses one.
 
     The thread pool belongs to the process: without a reset a later run with another number of
     threads ends at once with the model status Notset.
     """
     highspy = load_highspy()
     highspy.Highs.resetGlobalScheduler(True)
-    common = {"threads": search.limits.threads, "random_seed": search.limits.seed % 2**31}
+    common = {"threads": limits.threads, "random_seed": limits.seed % 2**31}
     for name, value in {**common, **options}.items():
         if value != math.inf and highs.setOptionValue(name, value) != highspy.HighsStatus.kOk:
             raise RuntimeError(f"HiGHS refused the option {name} = {value}")
 
 
-def solved_relaxation(search: Search, model: Program, budget: Budget) -> Highs | None:
-    """Return HiGHS after it has solved the relaxation, in which several of a kind may start.
+def solved_relaxation(model: Program, limits: Limits, budget: Budget) -> Highs:
+    """Return HiGHS after the relaxation, in which several of a kind may start.
 
-    None if it did not return in time; within the limit it may have ended without an optimum.
+    It has no optimum if the budget ended first.
     """
     highs = to_highs(model, relax=True)
     columns = np.arange(model.num_columns, dtype=np.int32)
     zeros, many = np.zeros(model.num_columns), np.full(model.num_columns, highs.inf)
     highs.changeColsBounds(model.num_columns, columns, zeros, many)
     small = model.num_columns <= _SIMPLEX_COLUMNS
-    set_options(
-        highs,
-        search,
-        solver="simplex" if small else "ipm",
-        run_crossover="off",
-        time_limit=budget.left,
-    )
-    return highs if interruptible(highs, search)() else None
+    set_options(highs, limits, solver="simplex" if small else "ipm", run_crossover="off")
+    end_with(highs, budget)
+    highs.run()
+    return highs
 
 
-def interruptible(highs: Highs, search: Search) -> Callable[[], bool]:
-    """Return a function that runs HiGHS in a thread, which Ctrl-C and the search can end.
+def end_with(highs: Highs, budget: Budget) -> None:
+    """Let HiGHS end soon after a budget, which Ctrl-C ends too, in whatever thread it runs."""
+    looked_at, is_over = -math.inf, False
 
-    It returns False if HiGHS did not return in time.
-    """
-    is_asked = threading.Event()
+    def look(event: Any) -> None:
+        nonlocal looked_at, is_over
+        if not is_over and (now := wall_time()) > looked_at + _LOOKS:
+            looked_at, is_over = now, budget.over()
+        if is_over:
+            event.interrupt()
+
     for event in (highs.cbMipInterrupt, highs.cbSimplexInterrupt, highs.cbIpmInterrupt):
-        event += lambda event: event.interrupt() if is_asked.is_set() else None
-
-    def run() -> bool:
-        try:
-            return run_in_thread(search, highs.run, cancel=is_asked.set)
-        except BaseException:
-            is_asked.set()
-            raise
-
-    return run
+        event += look

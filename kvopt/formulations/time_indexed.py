@@ -210,6 +210,7 @@ def _refuse_columns(columns: int, largest: int) -> None:
 
 
 def _spans(instance: Instance, windows: Windows) -> tuple[range, ...]:
+    """Return the times at which requests may be active; those of one request are in one range."""
     lives = sorted(
         (w[0] + 1, w[-1] + r.output + 1) for w, r in zip(windows, instance, strict=True) if w
     )
@@ -391,6 +392,7 @@ def time_indexed_arrays(
     for request, completions, places in zip(instance, ends, columns, strict=True):
         cost[places] = request.weight * (completions - request.arrival)
     starts = ((i, places, 1.0) for i, places in enumerate(columns))
+    # Of one shape, earlier starts are earlier completions, and the rows compare these.
     orders = (
         entry
         for row, (i, j) in enumerate(plan.ordered)
@@ -407,6 +409,7 @@ def time_indexed_arrays(
     if instance.max_active is not None:
         active = _active(instance, plan, columns)
         families.append(Family(plan.num_rows, -np.inf, instance.max_active, active))
+    # A node is held whenever a user is active: the sum of its starts less ``held`` is at most 0.
     activity = list(_active(instance, plan, columns)) if plan.users else []
     for node, users in zip(held, plan.users, strict=True):
         families += [
@@ -422,6 +425,7 @@ def _memory(
     private = instance.forest.private
     everything = zip(instance, private, plan.windows, plan.workers, columns, strict=True)
     for request, prompt, window, workers, places in everything:
+        # A request has its times in one span, so that the rows of its ages follow each other.
         grown = np.arange(request.output)
         rows = (
             np.searchsorted(plan.moments, window.start + 1)

@@ -191,6 +191,8 @@ def _tries(
 ) -> None:
     """Expand nodes by random dispatch rules, or repeat the chosen expansions to keep their nodes.
 
+    The seed of a node and the number of the draw give the same rule again.
+
     Parameters
     ----------
     world, plan
@@ -320,6 +322,7 @@ def go_again(
     """Replay the draws of a node in a beam of one node, and run it to the end."""
     until, rest = 0, iter(past)
     while (begin := loops.begin(beam.here.nodes, 1, until)) is not None:
+        # Of draw + 1 expansions of the only node the last one is this draw.
         # The rest also runs in layers: a rule may let all requests wait while nothing is active.
         draw, until = next(rest, (0, min(begin + interval, NEVER)))
         beam.expansions.chosen[0] = draw

@@ -18,8 +18,6 @@ from kvopt.timetable.schedule import Schedule
 
 _POLICIES: tuple[type[Policy], ...] = (Svf, McSf, McSfTotal, Fcfs)
 """First list schedules, the usually best one first."""
-_FEW = 5_000
-"""Up to so many requests all of them are tried at once."""
 
 
 def one_after_another(instance: Instance) -> Schedule:
@@ -37,11 +35,11 @@ def one_after_another(instance: Instance) -> Schedule:
     return Schedule(instance, starts, workers)
 
 
-def offer_list_schedules(search: Search) -> None:
-    """Offer a search a feasible schedule under any limit, and those of usually good policies."""
+def offer_list_schedules(search: Search, few_requests: int = 5_000) -> None:
+    """Offer a feasible schedule under any limit, and those of good policies, of many only one."""
     instance = search.instance
     search.offer(one_after_another(instance), "one after another")
-    tried = _POLICIES if len(instance) <= _FEW else _POLICIES[:1]
+    tried = _POLICIES if len(instance) <= few_requests else _POLICIES[:1]
     for policy in tried:
         try:
             schedule = run(instance, policy(), should_stop=search.budget.over).schedule

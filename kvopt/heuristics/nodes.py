@@ -150,11 +150,6 @@ def most_active(jobs: JobArrays) -> int:
     return int(np.searchsorted(held.cumsum(), jobs.memory, side="right")) + 1
 
 
-def nothing_decided(count: int) -> Decisions:
-    """Return arrays for starts and workers."""
-    return Decisions(*np.zeros((2, count), dtype=np.int64))
-
-
 def empty_nodes(jobs: JobArrays, width: int) -> Node:
     """Return empty nodes, one in each row."""
     count, workers, limit = len(jobs.line), jobs.workers, most_active(jobs)
@@ -168,7 +163,7 @@ def empty_nodes(jobs: JobArrays, width: int) -> Node:
 
 @compiled
 def copy_node(nodes: Node, row: int, copies: Node, at: int, seen: int) -> None:
-    """Copy a node into a row of others, with the given number of its waiting requests."""
+    """Copy a node into a row of others, with so many of its waiting requests, the first in line."""
     for entry in range(nodes.counts.shape[1]):
         copies.counts[at, entry] = nodes.counts[row, entry]
     front = nodes.counts[row, FRONT]
@@ -190,7 +185,10 @@ def copy_node(nodes: Node, row: int, copies: Node, at: int, seen: int) -> None:
 
 @compiled
 def held_before(ends: Integers, loads: Integers, active: int, x: int, time: int) -> int:
-    """Return the tokens held at a time up to the completion in place x, after the one before it."""
+    """Return the tokens held at a time up to the completion in place x, after the one before it.
+
+    The ``active - x`` requests that still run add a token each in every round up to it.
+    """
     return 0 if x == active else int(loads[x] - (active - x) * (ends[x] - time))
 
 
@@ -239,7 +237,8 @@ def worker_for(
             held = -held
         if best >= 0 and (choice == FIRST_FIT or held >= lowest):
             continue
-        # It has to fit in the next round, and at every completion, its own included.
+        # Between completions what is held only grows, so that it has to fit at each one up to its
+        # own.  The next round is tested first, as most fail there already.
         until = load.until[worker]
         if is_sharing:
             more = _added(prompt, until, now + 1)
@@ -274,6 +273,7 @@ def start_on(jobs: JobArrays, node: Node, worker: int, i: int) -> None:
     for y in range(active, x, -1):
         ends[y], offsets[y], loads[y] = ends[y - 1], offsets[y - 1], loads[y - 1]
     ends[x], offsets[x], loads[x] = end, offset, tokens
+    # At completions up to its own it holds its prompt and a token for each round since now.
     for y in range(x):
         loads[y] += _added(prompt, until, ends[y]) + ends[y] - now
     y = x + 1

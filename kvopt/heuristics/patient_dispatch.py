@@ -37,7 +37,6 @@ from kvopt.heuristics.nodes import (
     WorkerLoad,
     empty_nodes,
     held_before,
-    nothing_decided,
     start_on,
     worker_for,
 )
@@ -106,7 +105,8 @@ def workspace_for(jobs: JobArrays) -> Workspace:
     """Return work arrays of one expansion."""
     nodes = empty_nodes(jobs, 1)
     copy = Node(*(field[0] for field in nodes))
-    return Workspace(nodes, copy, nothing_decided(len(jobs.line)))
+    decisions = Decisions(*np.zeros((2, len(jobs.line)), dtype=np.int64))
+    return Workspace(nodes, copy, decisions)
 
 
 @compiled
@@ -115,7 +115,8 @@ def advance(
 ) -> float:
     """Run a node until a round, and return its cost above the bound of the prices.
 
-    Requests are started at arrivals and completions only.
+    These are the reduced costs of its starts and the price of idle memory.  Requests are started at
+    arrivals and completions only.
     """
     jobs, counts, cost = trace.jobs, node.counts, 0.0
     paid, moment, last = trace.prices.paid, trace.prices.moment, len(trace.prices.paid) - 1
@@ -156,7 +157,8 @@ def advance(
                 active[worker] -= gone
         if counts[FRONT] < counts[STOP]:
             cost += _admit(jobs, node, trace.prices, rule, workspace.decisions)
-        # Time passes until the next event, and idle memory in the meantime has a price.
+        # Time passes until the next event.  Up to then ``memory - bases - active t`` tokens are
+        # idle at each t, and have its price.
         following = until
         for worker in range(len(active)):
             if active[worker] > 0:
@@ -198,7 +200,11 @@ def _reduced_cost(jobs: JobArrays, prices: StartPrices, i: int, start: int) -> f
 def _admit(
     jobs: JobArrays, node: Node, prices: StartPrices, rule: Rule, decisions: Decisions
 ) -> float:
-    """Start the first that fits, or the one that gains most, while some fit; return the costs."""
+    """Start the first that fits, or the one that gains most, while some fit; return the costs.
+
+    A start now gains what its tokens would cost more a mean output later, and the rule's price of
+    the memory that its prompt fills until then.  The wait itself is the same for all.
+    """
     counts, queue, cost, worker = node.counts, node.queue, 0.0, 0
     paid, moment, gaining = prices.paid, prices.moment, rule.fill >= 0
     now, last = counts[NOW], len(paid) - 1

@@ -150,6 +150,7 @@ def _cool_down(
     """Anneal once, and return the order of priority of the best schedule with pauses."""
     instance, pauses, done, best = search.instance, len(placement.offsets) > 0, 0, order
     name = "moves between workers" if instance.workers > 1 else "local search"
+    # A step with pauses scans about ``work`` times, so its parts of a cycle have fewer steps.
     work = int((placement.starts - placement.arrivals).sum()) if pauses else 0
     chunk = max(1, min(steps // _CHUNKS, _MOST_WALKED // (work + 1)))
     hot = max(2.0, instance.total_output / len(instance) / (8 if pauses else 4))
@@ -250,6 +251,7 @@ def _placement_of(schedule: Schedule) -> Placement:
 
 
 def _schedule_of(instance: Instance, placement: Placement) -> Schedule:
+    """Return the schedule of a placement; with pauses active times in a row become a segment."""
     first, times = instance.first_arrival, placement.times
     if not len(placement.offsets):
         starts = (placement.starts + first).tolist()
@@ -271,10 +273,12 @@ def earliest(placement: Placement, worker: int, i: int, start: int) -> int:
     """Return the first round from ``start`` on at which a request fits on a worker.
 
     A time t at which the request would hold ``excess`` tokens too many stays too full until it
-    starts ``excess`` rounds later, or at t itself.
+    starts ``excess`` rounds later, or at t itself.  After the last load everything fits.
     """
     begin, end, output = start, start, placement.outputs[i]  # begin + 1 .. end were seen to fit
     while True:
+        # The last time that is too full: after ``end`` first, else up to ``begin``.  A later start
+        # holds less at each time, so that times seen to fit need no second look.
         time = start + output
         while time > end and _excess(placement, worker, i, time) <= start - time:
             time -= 1
@@ -309,6 +313,7 @@ def hold(placement: Placement, i: int, sign: int) -> None:
         for time in range(begin, end):
             held += 1
             loads[time] += sign * held
+        # The first user of a block brings its tokens, and the last one takes them along.
         for place in range(placement.paths[i], placement.paths[i + 1]):
             block = placement.blocks[place]
             for time in range(begin, end):
@@ -409,7 +414,8 @@ def reinsert(
     for step in range(steps):
         p = q = which = 0
         if len(placement.offsets):
-            # One request gets another priority, and all from the first changed one on are removed.
+            # One request gets another priority.  Those before the first changed one keep their
+            # times, which do not depend on lower priorities; all others are removed.
             p = below(random, count)
             far = 1 + below(random, 1 + below(random, 1 + below(random, count)))
             q = min(max(p + far if below(random, 2) else p - far, 0), count - 1)
@@ -437,6 +443,7 @@ def reinsert(
             first = below(random, count - reach + 1)
             window = line[first : first + reach]
             taken = room[: _take(placement, window, random, room, 0, few, 3)]
+        # Annealing accepts an increase d of the sum with probability exp(-d / heat).
         allowed = 2.0**60
         if not len(late):
             heat, total = hot * (cold / hot) ** (step / steps), 0
@@ -478,6 +485,7 @@ def _take(
     They join the first ``count``.  All are then sorted in one of some ways: by volume, by peak, at
     random, by latest start, or at random behind the first.
     """
+    # A place is taken with the share of places that are wanted among those left: all are alike.
     for place in range(len(window)):
         if below(random, len(window) - place) < limit - count:
             i = window[place]
@@ -524,7 +532,7 @@ def _put_back(
         freed = min(freed, placement.times[placement.offsets[i]] - 1 if pauses else start)
         placement.starts[i] = -1
     for i in taken:
-        # The removed requests free nothing before this.
+        # A request that starts earlier ends before ``freed``: nothing has changed for it.
         begin = max(placement.arrivals[i], freed - placement.outputs[i])
         if not pauses and uniform(random) < _HELD_BACK:
             begin = max(begin, kept.starts[i]) + 1 + below(random, _LONGEST_WAIT)

@@ -171,7 +171,9 @@ class Certificate(Summarised):
     @property
     def eager_sentence(self) -> str | None:
         """Sentence on the one eager schedule, None unless there is exactly one."""
-        return None if self.eager is None else eager_sentence(self.eager, len(self.instance))
+        return (
+            None if self.eager is None else eager_sentence(self.eager, self.instance.total_weight)
+        )
 
     def ratio(self, run: PolicyRun) -> tuple[float | None, float | None]:
         """Return the interval ``[value / upper, value / lower]`` that holds value / optimum.
@@ -258,7 +260,7 @@ class Certificate(Summarised):
         """Return a total, in seconds its mean to the microsecond, rounded outward."""
         if total is None or self.clock.is_even:
             return "-" if total is None else f"{total:,}"
-        mean = Fraction(total, max(len(self.instance), 1) * NANOSECONDS)
+        mean = Fraction(total, max(self.instance.total_weight, 1) * NANOSECONDS)
         return rounded(mean, up=up, places=6)
 
     def plot(self, ax: Axes | None = None) -> Figure:

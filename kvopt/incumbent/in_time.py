@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from kvopt.incumbent.proofs import SharedRoundsProof, SloPrices
+from kvopt.incumbent.proofs import PriceProof, SharedRoundsProof
 from kvopt.problem.slo import Slo, allowed_misses
 from kvopt.timetable.policy_run import PolicyRun
 from kvopt.timetable.schedule import Schedule
@@ -36,7 +36,7 @@ class Ceiling:
 
     value: int
     sure_misses: int
-    proof: SloPrices | SharedRoundsProof
+    proof: PriceProof | SharedRoundsProof
     costs: Floats
     relaxations: tuple[str, ...] = ()
 
@@ -66,7 +66,7 @@ class InTime:
     slo: Slo
     count: int
     ceiling: int
-    proof: SloPrices | SharedRoundsProof
+    proof: PriceProof | SharedRoundsProof
     sure_misses: int | None
     best: PolicyRun | None
     attained: tuple[int | None, ...] = ()

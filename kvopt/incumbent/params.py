@@ -83,7 +83,7 @@ class SolveParams:
                 if path not in by_path:
                     reason = f"is not one of {', '.join(by_path)}" + did_you_mean(path, by_path)
                     raise InvalidInput(reason, field=path)
-                changed[by_path[path].name] = _value(by_path[path], value, path)
+                changed[by_path[path].name] = _checked_value(by_path[path], value, path)
         return cls(**changed)
 
     @classmethod
@@ -124,7 +124,7 @@ def _entries(table: object, where: str | None) -> list[tuple[str, Any]]:
     return list(table.items())
 
 
-def _value(param: Field[Any], value: Any, path: str) -> Any:
+def _checked_value(param: Field[Any], value: Any, path: str) -> Any:
     """Return a number if it is of the kind of its default and in its range."""
     kind = type(param.default)
     minimum, maximum = param.metadata["minimum"], param.metadata["maximum"]

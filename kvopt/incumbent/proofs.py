@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 
 class Tokens(Struct, frozen=True, tag_field="name", tag="tokens"):
@@ -64,25 +65,45 @@ class Prefixes(Struct, frozen=True, tag_field="name", tag="prefixes"):
     numerators: tuple[tuple[int, ...], ...]
 
 
+class MachinePrices(Struct, frozen=True, tag_field="name", tag="machine"):
+    """Prices of machine time in seconds, see `kvopt.bounds.slo_ceiling`.
+
+    Parameters
+    ----------
+    times
+        Ascending; a price holds after one of them, up to the next one.  At all other times it is 0.
+    numerators
+        Prices in these intervals.
+    lines
+        Positions of the lines of the model that give the machine time of requests.
+    """
+
+    times: tuple[int, ...]
+    numerators: tuple[int, ...]
+    lines: tuple[int, ...]
+
+
 class PriceProof(Struct, frozen=True, tag_field="kind", tag="prices"):
     """Integer prices of resources over time.
 
-    `kvopt.bounds.prices` evaluates and explains the bound.  Where memory has a block size, whole
-    blocks are paid for.
+    `kvopt.bounds.prices` evaluates and explains the bound on total latency, and
+    `kvopt.bounds.slo_ceiling` that on the requests that attain their service levels.  Where memory
+    has a block size, whole blocks are paid for.
 
     Parameters
     ----------
     denominator
         That of all prices, at least 1.
     resources
-        Tokens once, others perhaps.
+        In rounds tokens once, others perhaps; in seconds the time of machines.
     """
 
     denominator: int
-    resources: tuple[Tokens | Slots | Prefixes, ...]
+    resources: tuple[Tokens | Slots | Prefixes | MachinePrices, ...]
 
     def __post_init__(self) -> None:
-        if self.denominator < 1 or min(self.tokens.numerators, default=0) < 0:
+        lowest = (min(r.numerators, default=0) for r in self.resources if isinstance(r, Tokens))
+        if self.denominator < 1 or min(lowest, default=0) < 0:
             raise ValueError("prices must not be negative, and their denominator is at least 1")
 
     @property
@@ -103,6 +124,14 @@ class PriceProof(Struct, frozen=True, tag_field="kind", tag="prices"):
             resource.denominator for resource in self.resources if isinstance(resource, Prefixes)
         )
         return math.prod(shares, start=self.denominator)
+
+    def later(self, by: int) -> PriceProof:
+        """Return the same prices of tokens, or of machine time, so much later."""
+        (prices,) = self.resources
+        if isinstance(prices, MachinePrices):
+            moved = replace(prices, times=tuple(time + by for time in prices.times))
+            return PriceProof(self.denominator, (moved,))
+        return PriceProof(self.denominator, (replace(self.tokens, first=self.tokens.first + by),))
 
 
 def token_prices(
@@ -390,32 +419,3 @@ class CheckedBound:
     bounded_by: str
     proof: Proof
     relaxations: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class SloPrices:
-    """Prices that bound the number of attained service levels, see `kvopt.bounds.slo_ceiling`.
-
-    Parameters
-    ----------
-    times
-        Borders, ascending: a price holds after one of them, up to the next one.  Before the first
-        and after the last prices are 0.
-    numerators
-        Prices times the denominator, one fewer than borders; none is negative.
-    denominator
-        At least 1.
-    lines
-        In seconds, the positions of the lines that give the machine time of requests.
-    """
-
-    times: tuple[int, ...]
-    numerators: tuple[int, ...]
-    denominator: int
-    lines: tuple[int, ...] = ()
-
-    @property
-    def paid(self) -> int:
-        """The sum of the prices of all times, times the denominator."""
-        lengths = map(int.__sub__, self.times[1:], self.times)
-        return sum(map(int.__mul__, self.numerators, lengths))

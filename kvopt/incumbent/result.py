@@ -133,7 +133,7 @@ class ServerAnswer:
 
     def to_json(self, instance: Instance, clock: Clock) -> dict[str, Any]:
         """Return the object that results hold; its mean is the total over the weights."""
-        mean = self.objective / (sum(request.weight for request in instance) * clock.scale)
+        mean = self.objective / (instance.total_weight * clock.scale)
         policy = without_nulls({"policy": self.policy, "router": self.router})
         return {**policy, "vllm": self.flags, "mean_seconds": mean}
 
@@ -252,7 +252,9 @@ class SolveResult(Summarised):
     @property
     def eager_sentence(self) -> str | None:
         """Sentence on the one eager schedule, None unless there is exactly one."""
-        return None if self.eager is None else eager_sentence(self.eager, len(self.instance))
+        return (
+            None if self.eager is None else eager_sentence(self.eager, self.instance.total_weight)
+        )
 
     @property
     def footnote(self) -> str:  # type: ignore[override]

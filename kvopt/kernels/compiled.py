@@ -25,7 +25,7 @@ from kvopt.kernels.compiler import Place, compile_elsewhere
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
-_dispatchers: list[Any] = []
+DISPATCHERS: list[Any] = []
 """Numba's dispatchers of all functions that may be compiled."""
 
 
@@ -50,7 +50,7 @@ def steering(function: Function) -> Function:
 
 def is_kept() -> bool:
     """Whether machine code of all functions of kvopt can be stored."""
-    ours = (one for one in _dispatchers if (one.py_func.__module__ or "").startswith("kvopt."))
+    ours = (one for one in DISPATCHERS if (one.py_func.__module__ or "").startswith("kvopt."))
     return all(getattr(dispatcher._cache, "_enabled", False) for dispatcher in ours)
 
 
@@ -121,7 +121,7 @@ def compile_here() -> None:
 
 def functions_compiled() -> int:
     """Return how many functions of kvopt this process compiled itself."""
-    return sum(sum(dispatcher.stats.cache_misses.values()) for dispatcher in _dispatchers)
+    return sum(sum(dispatcher.stats.cache_misses.values()) for dispatcher in DISPATCHERS)
 
 
 def dispatcher_at(place: Place) -> Any:
@@ -201,5 +201,5 @@ def _watched(function: Function, **options: bool) -> Function:
     dispatcher.compile, dispatcher.add_overload = watched, added
     # numba would compile a function again for each literal number in a call.
     dispatcher.get_call_template = alike
-    _dispatchers.append(dispatcher)
+    DISPATCHERS.append(dispatcher)
     return cast("Function", dispatcher)

@@ -31,7 +31,8 @@ MOST_CHILDREN = 2
 """Functions that are compiled at a time."""
 _DONE, _FAILED = b"1", b"0"
 """Answers of a child to a request."""
-_SERVE = "import sys; sys.path[:] = {!r}; from kvopt.kernels import compiler; compiler.serve()"
+SERVE = "import sys; sys.path[:] = {!r}; from kvopt.kernels import compiler; compiler.serve()"
+"""What a child runs, with the search path of this process."""
 
 
 class Place(NamedTuple):
@@ -42,7 +43,7 @@ class Place(NamedTuple):
     is_python: bool
 
 
-class _CompilerState:
+class CompilerState:
     """Children that are free or end, what threads wait for, and how often waits were ended."""
 
     free: ClassVar[list[Any]] = []  # each a `Popen`, whose pipes are there
@@ -62,7 +63,7 @@ _ends: list[Callable[[], bool]] = []
 
 def is_running() -> bool:
     """Whether a thread waits for a function that is being compiled."""
-    return bool(_CompilerState.wanted)
+    return bool(CompilerState.wanted)
 
 
 @contextmanager
@@ -80,8 +81,8 @@ def wait_until(is_over: Callable[[], bool]) -> Iterator[None]:
             stop()
 
 
-def compile_elsewhere(place: Place, signature: Any) -> bool:
-    """Wait until a child has compiled and stored a function; return whether it could.
+def compile_elsewhere(place: Place, signature: Any, code: str = SERVE) -> bool:
+    """Wait until a child that runs some code has stored a function; return whether it could.
 
     Raises
     ------
@@ -89,23 +90,23 @@ def compile_elsewhere(place: Place, signature: Any) -> bool:
         If a block of `wait_until` is over.
     """
     _announce()
-    ended = _CompilerState.ended
+    ended = CompilerState.ended
     try:
         request = pickle.dumps((place, signature))
     except pickle.PicklingError:  # a type of this process alone
         return False
 
     def check() -> None:
-        if _CompilerState.ended > ended or any(is_over() for is_over in _ends):
+        if CompilerState.ended > ended or any(is_over() for is_over in _ends):
             raise Stopped
 
-    _CompilerState.wanted.append(request)
+    CompilerState.wanted.append(request)
     try:
         # Who asks for the same later finds it compiled.
         with _held(_locks.setdefault(request, threading.Lock()), check), _held(_turns, check):
-            return _answer(request, check)
+            return _answer(request, check, code)
     finally:
-        _CompilerState.wanted.remove(request)
+        CompilerState.wanted.remove(request)
 
 
 @contextmanager
@@ -119,18 +120,18 @@ def _held(lock: Any, check: Callable[[], None]) -> Iterator[None]:
         lock.release()
 
 
-def _answer(request: bytes, check: Callable[[], None]) -> bool:
+def _answer(request: bytes, check: Callable[[], None], code: str) -> bool:
     """Send a request to a child, and wait for its answer."""
     check()
     child = None
     try:
-        child = _CompilerState.free.pop() if _CompilerState.free else _begin()
+        child = CompilerState.free.pop() if CompilerState.free else _begin(code)
         child.stdin.write(request)
         child.stdin.flush()
         while not select.select([child.stdout], [], [], _PAUSE)[0]:
             check()
         if os.read(child.stdout.fileno(), 1) == _DONE:
-            _CompilerState.free.append(child)
+            CompilerState.free.append(child)
             return True
     except OSError:  # there can be no child, or it has ended
         pass
@@ -141,12 +142,12 @@ def _answer(request: bytes, check: Callable[[], None]) -> bool:
     return False
 
 
-def _begin() -> Any:
-    for ended in [child for child in _CompilerState.ending if child.poll() is not None]:
-        _CompilerState.ending.remove(ended)
+def _begin(code: str) -> Any:
+    for ended in [child for child in CompilerState.ending if child.poll() is not None]:
+        CompilerState.ending.remove(ended)
         ended.stdout.close()
     return subprocess.Popen(
-        [sys.executable, "-c", _SERVE.format(sys.path)],
+        [sys.executable, "-c", code.format(sys.path)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
@@ -156,23 +157,23 @@ def _begin() -> Any:
 
 def stop() -> None:
     """End all waits, and let children end."""
-    _CompilerState.ended += 1
-    while _CompilerState.free:
-        _let_end(_CompilerState.free.pop())
+    CompilerState.ended += 1
+    while CompilerState.free:
+        _let_end(CompilerState.free.pop())
 
 
 def _let_end(child: Any) -> None:
     """Let a child end once its function is stored; else a short limit would never be enough."""
     if child is not None:
         child.stdin.close()
-        _CompilerState.ending.append(child)
+        CompilerState.ending.append(child)
 
 
 def _announce() -> None:
     """Explain the delay once: in the log of a command, else on standard error."""
-    if _CompilerState.is_announced:
+    if CompilerState.is_announced:
         return
-    _CompilerState.is_announced = True
+    CompilerState.is_announced = True
     logger = logging.getLogger("kvopt")
     if logger.handlers:
         logger.info(f"kvopt: {FIRST_USE}")

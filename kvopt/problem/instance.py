@@ -321,6 +321,11 @@ class Instance(Summarised):
         return "sha256:" + hashlib.sha256(text.encode()).hexdigest()
 
     @cached_property
+    def total_weight(self) -> int:
+        """How many latencies are in a total: each as often as its weight."""
+        return sum(request.weight for request in self.requests)
+
+    @cached_property
     def total_output(self) -> int:
         """Sum of all outputs: no schedule has a smaller total latency."""
         return sum(request.output for request in self.requests)

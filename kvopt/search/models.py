@@ -108,7 +108,7 @@ class HighsModel(BuiltModel):
 
     def read(self) -> Schedule | None:
         """Return the schedule of the last solution, None without one."""
-        if self.model.getInfo().primal_solution_status != 2:
+        if self.model.getInfo().primal_solution_status != 2:  # feasible
             return None
         values = np.array(self.model.getSolution().col_value)
         return self.program.schedule_of(values[: self.program.num_columns])
@@ -197,6 +197,7 @@ def _pyomo(instance: Instance, windows: Windows, order_identical: bool) -> Built
 
 
 def _highs(instance: Instance, windows: Windows, order_identical: bool) -> BuiltModel:
+    """Return the time-indexed program in HiGHS; a start is the sum of k x[i, k]."""
     program = time_indexed_arrays(instance, windows, order_identical=order_identical)
     highs = to_highs(program)
     highs.setOptionValue("mip_rel_gap", 0.0)

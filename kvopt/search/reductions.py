@@ -200,6 +200,7 @@ class Divided:
                 inner.offer_starts(starts, self._search.found_by or "", workers)
 
     def _work_on(self, place: int, work: Work, budget: Budget) -> None:
+        """Let some work be done on a part; it counts as the part that progress comes from."""
         inner = self._searches[place]
         inner.engine = self._search.engine
 

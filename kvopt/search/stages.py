@@ -14,14 +14,13 @@ from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any
 
 from kvopt.bounds.configurations.size import check_large, check_size, check_starts, is_quick
-from kvopt.bounds.lp import lp_bound
+from kvopt.bounds.lp import lp_bounds
 from kvopt.bounds.relaxations import chain, relaxed_by
 from kvopt.bounds.seconds import SecondsBound, seconds_bound
 from kvopt.bounds.shared_rounds_ascent import shared_rounds_bound
 from kvopt.bounds.staircases import best_staircases
 from kvopt.bounds.volume import volume_bound
 from kvopt.errors import PolicyFault, Stopped, TooLarge
-from kvopt.formulations.highs import solved_relaxation
 from kvopt.heuristics.list_schedules import offer_list_schedules, one_after_another
 from kvopt.heuristics.seconds.worker_moves import offer_one_by_one, policies_for
 from kvopt.incumbent.incumbent import Search
@@ -164,10 +163,7 @@ def ascend_slots(search: Search, budget: Budget) -> bool:
     if (schedule := search.schedule) is None:
         return False
     gain = _MIN_GAIN_OF_SLOTS if budget.ends_before(search.granted) else 0.0
-    solve = partial(solved_relaxation, search)
-    bounds = slot_bounds(
-        search.instance, schedule, solve, budget, search.limits, gain, search.budget
-    )
+    bounds = slot_bounds(search.instance, schedule, budget, search.limits, gain, search.budget)
     return offer_all(search, "slots", bounds)
 
 
@@ -221,19 +217,15 @@ def states_priced(
 
 
 def solve_lp(search: Search, budget: Budget, columns: int = _LP_COLUMNS) -> bool:
-    """Bound by the LP, if it is small; return whether it was solved."""
-    with search.surviving("lp"), suppress(TooLarge):
-        return offer_lp(search, budget, columns)
-    return False
-
-
-def offer_lp(search: Search, budget: Budget, columns: int = 3_000_000) -> bool:
-    """Offer the bound by the LP, if it has no more columns; return whether it was solved."""
+    """Bound by the LP, if it has no more columns; return whether it was solved."""
+    bounds = lp_bounds(search.instance, budget, search.limits, columns)
     with search.timing("solve"):
-        solved = lp_bound(search, budget, columns)
-    if solved is not None:
-        search.offer_bound(solved[0])
-    return solved is not None and solved[1]
+        return offer_all(search, "lp", _if_small(bounds)) and not budget.over()
+
+
+def _if_small(bounds: Iterator[CheckedBound]) -> Iterator[CheckedBound]:
+    with suppress(TooLarge):
+        yield from bounds
 
 
 def bound_by_wider(
@@ -330,7 +322,7 @@ def search_layers_with_pauses(search: Search, _: Budget) -> None:
 
     prices = prices_of(search.proof) or token_prices((), 1)
     upper = search.objective
-    if upper is None:  # a schedule with less latency exists
+    if upper is None:  # one after another requests take no longer
         upper = len(search.instance) * (search.instance.last_arrival + search.instance.total_output)
 
     def work() -> None:

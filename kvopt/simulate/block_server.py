@@ -206,10 +206,13 @@ class Server(Worker):
             self._partial = i
             work.chunks.append(tokens)
             self._prompts += tokens
+            self.unprocessed -= tokens
             return
         if self._partial == i:
             self._partial = None
         self._prompts += tokens - 1
+        self.unprocessed -= tokens - 1
+        # At t it holds before + t - now tokens, and needs a block where these fill the last one.
         work.start = self.now
         self._base += work.before - self.now
         self._growing[(self.now - work.before) % self._block] += 1
@@ -244,7 +247,8 @@ class Server(Worker):
         blocks = self._blocks(held + tokens)
         if self._cache is not None:
             kept, computed = self._cached_after(i, work, tokens)
-            blocks -= self._blocks(kept)  # these leave no trace
+            # Kept tokens stay; of their blocks those count as free that no request uses any more.
+            blocks -= self._blocks(kept)
             self._left += 1
             pauses = self._produced[i] < request.output
             freed = self._cache.leave(i, (self.now, self._left), kept, computed, pauses=pauses)

@@ -152,6 +152,7 @@ class Comparison(Summarised):
         return [self._row(ended) for ended in self]
 
     def _row(self, ended: PolicyRun) -> dict[str, object]:
+        """Return the cells of a run; a livelock has no times."""
         value, clock, outcome = ended.objective, self.clock, str(ended.outcome)
         if ended.completed < len(self.instance) and not clock.is_even:
             outcome += f"; {ended.completed} of {len(self.instance)} finished"

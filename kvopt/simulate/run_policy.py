@@ -315,6 +315,7 @@ def _decide(present: list[Simulation], workers: list[Simulation], free: set[int]
                 for other in workers:
                     if other is not worker:
                         other.withdraw(i, worker.time)
+        # Others whose line lost a request may decide otherwise, so these are asked again.
         called = {k for k, beside in enumerate(present) if beside.is_called} if started else set()
         for k in ({place} if started else set()) | called - asking:
             asking.add(k)

@@ -84,6 +84,8 @@ class Worker(ABC):
         Positions of the requests that it serves.
     requests, volume
         Number of unfinished ones, and their believed token-rounds.
+    unprocessed
+        Tokens that were sent here and are not processed yet: prompts, and what evictions lost.
     time
         Begin of the current round, on the clock.
     rows
@@ -99,7 +101,7 @@ class Worker(ABC):
         self.arrivals, self.should_stop = workload.arrivals, workload.should_stop
         self.believed = believed
         self.members: list[int] = []
-        self.requests = self.volume = self.time = 0
+        self.requests = self.volume = self.unprocessed = self.time = 0
         self._uses = [0] * len(self.instance.forest.weights)
         self.rows: list[Any] = [None] * len(self.instance)
         self.lost: list[Lost] = []
@@ -109,6 +111,7 @@ class Worker(ABC):
     def serve(self, i: int) -> None:
         """Record that a request runs on this worker."""
         self.members.append(i)
+        self.unprocessed += self.instance.requests[i].prompt
         self._count(i, 1)
 
     def _count(self, i: int, sign: int) -> None:
@@ -246,7 +249,10 @@ class Simulation(Worker):
         return None if self._following is None else self._following[1]
 
     def come_to(self, time: float) -> None:
-        """Take all decisions before a time, and complete the requests that end by then."""
+        """Take all decisions before a time, and complete the requests that end by then.
+
+        Those at that time itself are left: requests may still arrive then.
+        """
         while (following := self.next_time()) is not None and following <= time:
             if not self.is_deciding:
                 self.come()
@@ -303,7 +309,7 @@ class Simulation(Worker):
         if self.ends:
             rounds.append(self.ends[0][0])
             free = view.memory - view.next_load
-            rounds.append(view.now + 1 + free // len(view.active))  # memory would exceed M
+            rounds.append(view.now + 1 + free // len(view.active))  # the last round within M
         wake = self.policy.wake(view)
         if wake is not None:
             rounds.append(max(wake, view.now + 1))
@@ -320,6 +326,7 @@ class Simulation(Worker):
         passing = (following := min(rounds)) - view.now
         if view.active:
             return following, self.time + self.clock.passing(view, self._prompts, passing)
+        # Idle rounds, after which a policy wants to decide again, are the shortest ones.
         return following, self.time + passing * self.clock.batch_time.least_ns
 
     # ---- a round ------------------------------------------------------------------------
@@ -351,13 +358,17 @@ class Simulation(Worker):
                 raise PolicyFault(f"{self.policy.name}: evicts {i}, which is not active")
             start = view.stop(i)
             self.lost.append(Lost(i, start, view.now))
+            self.unprocessed += self.instance.requests[i].prompt
             self.waiting.add(i)
             self.policy.evicted(view, i, start)
         self._fruitless += len(self.lost) - before
         return len(self.lost) > before
 
     def _repeats(self) -> bool:
-        """Whether this state is a repetition, so that it repeats for ever."""
+        """Whether this state is a repetition, so that it repeats for ever.
+
+        Without arrivals, draws and caches decisions follow from ages and what was learned.
+        """
         if self.arriving or self.expects_more or self.policy.draws or self.view.cache is not None:
             return False
         active = frozenset((i, self.view.now - start) for i, start in self.view.active.items())
@@ -382,6 +393,7 @@ class Simulation(Worker):
                 raise PolicyFault(f"{self.policy.name}: starts {i}, which is not waiting")
             self.waiting.remove(i)
             self._prompts += view.start(i)
+            self.unprocessed -= self.instance.requests[i].prompt
             started.append(i)
             if self._idle:
                 self.resumed[view.now] = self.time

@@ -80,6 +80,7 @@ class VllmServer(Server):
             self._leave(i)
 
     def _round(self) -> None:
+        """Let running requests proceed, then waiting ones join; done ones leave after the plan."""
         self._prompts, self._continues = 0, self._partial is not None
         needed = self._growing[self.now % self._block]
         if self._partial is None and needed <= self._free:  # then the order is irrelevant
@@ -102,6 +103,7 @@ class VllmServer(Server):
             held = work.held(self.now)
             tokens = 1 if work.start is not None else min(work.before + 1 - held, budget)
             needed = self._blocks(held + tokens) - self._blocks(held)
+            # Victims give back what they took in this round; the request may be one itself.
             while needed > self._free and i in self._running:
                 victim = self._victim()
                 again = went_on.pop(victim, 0)
@@ -127,6 +129,7 @@ class VllmServer(Server):
         if i not in self._done:
             self._yielded(i)
             self._join(i)
+            self.unprocessed += self._running[i].held(self.now)
         self._leave(i, tokens)
 
     def _admit(self, budget: int) -> None:
@@ -150,6 +153,7 @@ class VllmServer(Server):
             if self._cache is not None:
                 self._cache.start(i)
             self._running[i] = RoundWork(before, processed=cached, cached=cached)
+            self.unprocessed -= cached
             self._process(i, tokens)
             prompts += 1
 

@@ -128,13 +128,13 @@ class StudyResult:
 
         judged = (record for record in self.records if record.policy is not None)
         groups = grouped(judged, source).values()
-        rows = [_row(runs) for group in groups for runs in by_policy(group)]
+        rows = [_runs_row(runs) for group in groups for runs in by_policy(group)]
         order = "family", "parameters", "policy"
         rows.sort(key=lambda row: [natural(str(row[name])) for name in order])
         return frame({name: [row[name] for row in rows] for name in _COLUMNS})
 
 
-def _row(runs: Runs) -> dict[str, object]:
+def _runs_row(runs: Runs) -> dict[str, object]:
     """Return the cells of one policy on the instances of one source."""
     instances = [record.instance for record in runs.records]
     first, keys = instances[0], instances[0].parameters

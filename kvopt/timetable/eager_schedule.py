@@ -72,13 +72,13 @@ def eager_schedule(problem: Problem) -> Schedule | None:
     return None if schedule.violations() else schedule
 
 
-def _until(due: float, most: int, lasting: Callable[[int], int]) -> int:
-    """Return the least number of rounds that last as long as until an arrival, at most ``most``."""
-    return bisect_left(range(most), due, key=lasting) if due < math.inf else most
+def _until(due: float, limit: int, lasting: Callable[[int], int]) -> int:
+    """Return the least number of rounds that last as long as until an arrival, or the limit."""
+    return bisect_left(range(limit), due, key=lasting) if due < math.inf else limit
 
 
 def eager_sentence(total_ns: int, count: int) -> str:
-    """Return the claim about the one eager schedule of so many requests, in words."""
+    """Return the claim about the one eager schedule of so many latencies, in words."""
     mean = total_ns / (max(count, 1) * NANOSECONDS)
     return (
         f"there is one eager schedule of whole prompts, with a mean latency of {mean:,.6f} s; what "

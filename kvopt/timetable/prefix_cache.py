@@ -93,7 +93,7 @@ class Cache:
             The request, and a pair that ascends from call to call.
         tokens
             Its tokens, of its nodes first.
-        known
+        computed
             Those of them that can be found again, in whole blocks.
         pauses
             Whether the request goes on later, and finds its private tokens.

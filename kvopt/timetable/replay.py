@@ -158,6 +158,7 @@ class Replay:
         self.seen[name] = Seen(name, number, prompt, priority, since, prefix=path)
 
     def _processed(self, line: dict[str, Any], number: int) -> None:
+        """Take the work of a round: preempted requests lose their tokens first."""
         if number <= self.round:
             raise InvalidInput(f"must ascend, got {number} after {self.round}", field="round")
         self.round = number
@@ -190,6 +191,7 @@ class Replay:
         self._rounds[number] = stored, sum(line["processed"].values()), self._held
 
     def _tokens(self, line: dict[str, Any], number: int) -> None:
+        """Take the tokens that a round yielded, the requests that it finished, and its time."""
         if (counts := self._rounds.pop(number, None)) is None:
             raise InvalidInput(f"has tokens twice, or was not processed: {number}", field="round")
         stored, processed, held = counts

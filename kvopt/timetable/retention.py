@@ -101,15 +101,16 @@ def kept_tokens(pieces: Iterable[Piece], forest: Forest, size: int) -> Mapping[i
     changes = Counter[int]()
     for row in kept.values():
         times, begins = sorted({time for pair in row for time in pair}), sorted(row)[::-1]
-        most, before = [(0, times[-1] + 1)], 0  # a heap of the uses to come
+        # Uses may overlap: at each time as many tokens are kept as the largest one needs.
+        needed, before = [(0, times[-1] + 1)], 0  # a heap of the uses to come
         for time in times:
             while begins and begins[-1][0] == time:
                 pair = begins.pop()
-                heappush(most, (-row[pair], pair[1]))
-            while most[0][1] <= time:
-                heappop(most)
-            changes[time] -= most[0][0] + before
-            before = -most[0][0]
+                heappush(needed, (-row[pair], pair[1]))
+            while needed[0][1] <= time:
+                heappop(needed)
+            changes[time] -= needed[0][0] + before
+            before = -needed[0][0]
     return changes
 
 

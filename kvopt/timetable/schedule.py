@@ -236,8 +236,8 @@ class Schedule(Timetable):
             total, produced = chunks.cached + sum(chunks.tokens), 0
             for first, last in rows:
                 produced += last - first + 1 if first <= chunks.start else 0
-            least = min(chunks.tokens, default=1)
-            is_whole = least > 0 <= chunks.cached and total <= request.prompt + produced
+            smallest = min(chunks.tokens, default=1)
+            is_whole = smallest > 0 <= chunks.cached and total <= request.prompt + produced
             if not (is_whole and 0 <= chunks.start < rows[-1][1]):
                 yield f"request {request.id!r} cannot process {total} tokens from {chunks.start} on"
             if not chunks.tokens:
@@ -263,10 +263,10 @@ class Schedule(Timetable):
 
     def _overflows(self) -> Iterator[str]:
         memory, sweep = self.instance.memory, self.sweep
-        if (most := self.instance.max_active) is not None:
+        if (limit := self.instance.max_active) is not None:
             for time, active in zip(sweep.times, sweep.active, strict=True):
-                if active > most:
-                    yield f"time {time}: {active} requests are active, at most {most} may be"
+                if active > limit:
+                    yield f"time {time}: {active} requests are active, at most {limit} may be"
         try:
             changes = self._kept()
         except InvalidInput as error:

@@ -153,6 +153,7 @@ class Timetable(Summarised):
         return tuple(parts)
 
     def _part(self, worker: int) -> Self:
+        """Return the timetable of one worker, whose requests are numbered anew."""
         members = self.members[worker]
         place = {i: position for position, i in enumerate(members)}
         instance = self.instance.of_one_worker(members)
@@ -255,6 +256,7 @@ class Timetable(Summarised):
         return tuple(self._stretches())
 
     def _stretches(self) -> Iterator[Stretch]:
+        """Yield rounds between two changes: the first may have prompts, and tokens only grow."""
         prompts = self._prompts()
         partial = Counter(
             number for chunk in self.chunks for number in range(chunk.start, chunk.end)
@@ -262,12 +264,12 @@ class Timetable(Summarised):
         waits = self.resumed[0] if self.resumed else {}
         batch_time, sweep, time = self.clock.batch_time, self.sweep, 0
         rows = zip(pairwise(sweep.times), sweep.active[1:], sweep.held[1:], strict=True)
-        for (begin, end), working, most in rows:
+        for (begin, end), working, held_last in rows:
             time = begin if self.clock.is_even else waits.get(begin, time)
             if not working:
                 continue
             active, prompt = working - partial[begin], prompts[begin]
-            held = most - active * (end - begin - 1)
+            held = held_last - active * (end - begin - 1)
             first = time + batch_time.round_ns(active, prompt, held)
             ended = first + batch_time.stretch_ns(active, held + active, end - begin - 1)
             yield Stretch(begin, time, end - begin, active, prompt, held, first, ended)

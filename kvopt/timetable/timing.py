@@ -54,11 +54,8 @@ def _moved(recorded: Timetable, clock: Clock) -> tuple[list[int], dict[int, int]
 
     Also the rounds at which an idle server began to work, and their times.
     """
-    instance, model, arrivals = (
-        recorded.instance,
-        clock.batch_time,
-        clock.arrivals(recorded.instance),
-    )
+    instance, model = recorded.instance, clock.batch_time
+    arrivals = clock.arrivals(instance)
     work: list[list[tuple[int, int, int, int, bool]]] = [[] for _ in instance]
     for start, end, tokens, prompt, i, is_piece in recorded.work():
         work[i].append((start, end, tokens, prompt, is_piece))

@@ -15,13 +15,14 @@ from kvopt.verify.step_budget import BYTES, MOST_STATED, Work
 
 _FILE = 4_000_000_000
 """Bytes of the largest file and its content in memory, with the interpreter."""
-_CODE = """
+CODE = """
 import sys
 sys.path.insert(0, sys.argv[1])
 import json
 from kvopt.verify import apart
 apart.answer(*json.loads(sys.argv[2]))
 """
+"""What the process runs, with the folder of kvopt and the arguments of `answer`."""
 
 
 def verify_apart(
@@ -30,6 +31,7 @@ def verify_apart(
     progress: Callable[[str], None] | None = None,
     *,
     jobs: int = 1,
+    code: str = CODE,
 ) -> Verdict:
     """Check a file as `kvopt.verify.verify` does: too much memory ends it with a sentence.
 
@@ -42,7 +44,7 @@ def verify_apart(
     root = Path(__file__).parents[2]  # a folder, or a file of zip
     arguments = json.dumps([os.fspath(path), budget, jobs])
     # -I -S: no site packages, no working directory, no environment.
-    command = [sys.executable, "-I", "-S", "-c", _CODE, str(root), arguments]
+    command = [sys.executable, "-I", "-S", "-c", code, str(root), arguments]
     verdict = None
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, encoding="utf-8") as child:
         assert child.stdout is not None
@@ -63,9 +65,9 @@ def verify_apart(
     return Verdict(False, False, (f"UNREADABLE: {reason}want of memory",))
 
 
-def answer(path: str, budget: float | None, jobs: int) -> None:
+def answer(path: str, budget: float | None, jobs: int, memory: int | None = None) -> None:
     """Check a file with limited memory, and write the findings, a line of JSON each."""
-    _limit_memory(_FILE + int(BYTES * (budget or MOST_STATED)))
+    _limit_memory(memory or _FILE + int(BYTES * (budget or MOST_STATED)))
 
     def say(message: Any) -> None:
         print(json.dumps(message), flush=True)

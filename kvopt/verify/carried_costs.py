@@ -75,10 +75,7 @@ class CarriedCosts:
         self.stage, self.memory, self.work = stage, stage.memory, work
         self.width, end = self.memory + 1, stage.last
         requests = list(paired(stage.requests, reduced_costs))
-        work.spend(
-            100
-            * sum(len(costs_by_start) * min(r.output, end + 1) for r, costs_by_start in requests)
-        )
+        work.spend(100 * sum(len(costs) * min(r.output, end + 1) for r, costs in requests))
         self.begins: dict[int, list[int]] = defaultdict(list)  # sorted starts that lead to a member
         self.starting: dict[int, dict[int, int]] = defaultdict(dict)  # by round, the least costs
         self.alike: dict[int, int] = defaultdict(int)  # number of requests of each peak
@@ -102,6 +99,7 @@ class CarriedCosts:
         self.cuts += [0] * (end + 1 - len(self.cuts))
         self.costs: list[dict[Members, int]] = [{} for _ in self.cuts]
         self.size = 0
+        # Backwards, since a set at a time is extended from those at the next one.
         for time in range(end, 0, -1):
             self._go_back(time)
             self.size += len(self.costs[time - 1])
@@ -138,6 +136,7 @@ class CarriedCosts:
             self._show(states, largest + self.cuts[time])
         ending = [state for state in states if self.last[state.member] == time]
         ending.sort(key=lambda state: -state.price)
+        # The most that members which count for the last time can add to a set.
         smallest = min((state.held for state in ending), default=1)
         gain = ending[0].price * (self.memory // smallest) if ending else 0
         self.work.spend(30 * len(self.costs[time]))
@@ -173,6 +172,7 @@ class CarriedCosts:
         while stack:
             members, cost, held, at = stack.pop()
             self.work.spend(20)
+            # At most so many more fit, none dearer than the next: then they gain too little.
             room = (self.memory - (held & here)) // smallest
             for place in range(at, len(ending)):
                 state = ending[place]
@@ -199,6 +199,7 @@ class CarriedCosts:
         Depth first by rounds to go, descending: a member fits if memory suffices when it completes.
         """
         states.sort(key=lambda state: -state.left)
+        # A set costs the limit less its value: below the cut from the lowest value on.
         worth, lowest = self._worth(states), limit - self.below + 1
         stack: list[tuple[Members, int, int, int, int]] = [((), 0, 0, 0, 0)]
         while stack:
@@ -206,6 +207,7 @@ class CarriedCosts:
             if value >= lowest:
                 self._carry(tuple(sorted(members)), limit - value)
             for place in range(at, len(states)):
+                # A later place has fewer states to add, so it is worth no more.
                 if value + worth[place][many][held] < lowest:
                     break
                 self.work.spend(10)
@@ -227,6 +229,7 @@ class CarriedCosts:
             after, rows = rows, rows[:]
             for c in range(many if price else -1, -1, -1):
                 fit = max(0, memory - held - (c + 1) * left + 1)
+                # Copies beyond one are not limited: then the result is at most too large.
                 more = (rows if copies > 1 else after)[c + 1][held : held + fit]
                 pairs = zip(after[c], more)
                 rows[c] = [old if old > new + price else new + price for old, new in pairs]

@@ -44,6 +44,7 @@ _RESOURCES = (
     {"name": "tokens", "first": int, "numerators": [int]},
     {"name": "slots", "capacity": int, "times": [int], "numerators": [int]},
     {"name": "prefixes", "denominator": int, "times": [int], "numerators": [[int]]},
+    {"name": "machine", "times": [int], "numerators": [int], "lines": [int]},
 )
 _PRICES = {"kind": "prices", "denominator": int, "resources": [_RESOURCES]}
 _PARTS = (
@@ -93,8 +94,7 @@ CERTIFICATE = {
     "slo?": {
         "limits": {"ttft?": (int, str), "tpot?": (int, str), "e2e?": (int, str)}, "ceiling": int,
         "relaxations?": [RELAXATIONS],
-        "proof": (
-            {"times": [int], "numerators": [int], "denominator": int, "lines?": [int]}, _SHARED),
+        "proof": (_PRICES, _SHARED),
         "attained": [(None, int)], "best": (None, *({**run, "attained": int} for run in _RUNS)),
     },
     "machine_time?": {

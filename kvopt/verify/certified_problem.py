@@ -164,6 +164,7 @@ def _shared(
         for block in shared:
             last = before[block]
             if block not in place:
+                # Users of a block are users of the one before it: as many are the same.
                 is_new = last is None or uses[last] > uses[block]
                 place[block] = len(nodes) if is_new else place[last]
                 if is_new:
@@ -216,6 +217,7 @@ def held_together(problem: Problem) -> tuple[int, list[int], dict[int, int]]:
     together = dict[int, int]()
     for (v, held), tokens in users.items():
         fit = 0
+        # The smallest users come first, so no other choice has more of them.
         for more in sorted(tokens):
             held += more
             fit += held <= memory
@@ -253,9 +255,8 @@ def _shares(problem: Problem) -> tuple[Problem, int]:
     out, which are whole blocks of memory.
     """
     memory, private, together = held_together(problem)
-    refuse(
-        problem.block > 1 and together, "lower: shares of prefixes count tokens, which come first"
-    )
+    in_blocks = problem.block > 1 and together
+    refuse(in_blocks, "lower: shares of prefixes count tokens, which come first")
     prompts = [
         tokens + int(sum(Fraction(problem.nodes[v], together[v]) for v in path if v in together))
         for tokens, path in paired(private, problem.paths or [()] * len(private))
@@ -288,7 +289,10 @@ STEPS: dict[str, tuple[Callable[[Problem], tuple[Problem, int]], str]] = {
 
 
 def hash_of(instance: dict[str, Any]) -> str:
-    """Return the hash of the problem: name, notes and ids are labels."""
+    """Return the hash of the problem: name, notes and ids are labels.
+
+    Fields of later versions are hashed only where they are used, so that hashes stay.
+    """
     rows: list[Any] = []
     numbers: dict[int | str, int] = {}
     for row in instance["requests"]:

@@ -68,7 +68,11 @@ def charge_backlog(requests: list[Waiting], cell: int, count: int, work: Work) -
 
 
 def _grown(line: list[Waiting], i: int, prices: list[int], cell: int, work: Work) -> int:
-    """Return what the window of a request adds, and add its prices to those of borders."""
+    """Return the gain of the window of a request, and add its prices to those of borders.
+
+    It is the minimum over s in `charge_backlog`: ``come`` are A(t) and ``excess`` (t - a - E)^+
+    at the borders t from a + E / 4 to a + 3 E, as long as A(t) >= t - a - E.
+    """
     arrival, alone, _, share, parts, _ = line[i]
     begin = k = (arrival + alone // 4) // cell + 1
     come, excess, after, total = list[int](), list[int](), i + 1, 0
@@ -92,6 +96,7 @@ def _grown(line: list[Waiting], i: int, prices: list[int], cell: int, work: Work
         [*accumulate(map(mul, charges, column), initial=0)] for column in ([1] * size, come, excess)
     )
     costs = list[int]()
+    # Between two of the A(t) the sum is concave in s, so it is lowest at 0 or at some A(t).
     for works in {0, *come}:
         # Borders of which more has arrived, then those whose excess is the larger loss.
         low = bisect_right(come, works)
@@ -102,7 +107,11 @@ def _grown(line: list[Waiting], i: int, prices: list[int], cell: int, work: Work
 
 
 def _held(line: list[Waiting], prices: list[int], cell: int, work: Work) -> int:
-    """Return what prompts that wait cost, over `FINE`: by classes with one q and limit of Y."""
+    """Return what prompts that wait cost, over `FINE`: by classes with one q and limit of Y.
+
+    A limit is Y rounded up to 2, 3 or 4 times a power of two: chi in part for longer than Y lowers
+    the cost.  Between events the cost of a begin is concave in u, so it is lowest at one of them.
+    """
     borders = [(k * cell, 1, k) for k in range(len(prices))]
     events = sorted([*((r.arrival, 0, i) for i, r in enumerate(line)), *borders])
     classes: dict[int, dict[int, list[int]]] = defaultdict(lambda: defaultdict(list))
@@ -121,6 +130,7 @@ def _held(line: list[Waiting], prices: list[int], cell: int, work: Work) -> int:
         for limit, places in members.items():
             minima = [*accumulate(map(sub, reversed(lowest), reversed(parts[limit])), min)][::-1]
             for place in places:
+                # It begins as it arrives, or at a later event, perhaps just before that counts.
                 now = after[place] - parts[limit][place]
                 value = min([now, *minima[place + 1 : place + 2]])
                 total += line[events[place][2]].prompt * (value - after[place])
@@ -130,7 +140,11 @@ def _held(line: list[Waiting], prices: list[int], cell: int, work: Work) -> int:
 def _partly(
     prices: list[int], events: list[_Event], cell: int, limit: int, work: Work
 ) -> list[int]:
-    """Return what a prompt pays after its begin at each event, if it is processed at once."""
+    """Return what a prompt pays after its begin at each event, if it is processed at once.
+
+    At border i it has 1 - (i cell - time) / limit of its work left, and pays the price for this.
+    That is subtracted from costs, so that rates are rounded up.
+    """
     rates, costs, k = [-(-price * FINE // limit) for price in prices], list[int](), 0
     for time, is_border, _ in events:
         k += is_border
@@ -143,7 +157,11 @@ def _partly(
 def _levels(
     line: list[Waiting], prices: list[int], events: list[_Event], wait: int
 ) -> tuple[list[int], list[int]]:
-    """Return the cost of a wait up to each event with it, and the lower one with or without."""
+    """Return the cost of a wait up to each event with it, and the lower one with or without.
+
+    A wait costs ``wait`` in each nanosecond, and g of each request that arrives less the loss
+    max(q, q_k) Y_k; at a border it pays chi.
+    """
     level = now = 0
     after, lowest = list[int](), list[int]()
     for time, is_border, i in events:

@@ -72,7 +72,7 @@ def _value(
         if target is None:
             return value, how
         budget = (target - 1) * stage.scale - stage.total
-        if budget < 0:
+        if budget < 0:  # L is above target - 1
             return target, how
         pairs = [paired(*pair) for pair in paired(starts, costs)]
         left = [{k: cost for k, cost in pair if cost <= budget} for pair in pairs]
@@ -132,13 +132,12 @@ class TokenStage(Stage):
     def __init__(self, problem: Problem, prices: dict[str, Any], work: Work) -> None:
         super().__init__(problem, prices["denominator"], work)
         (tokens,) = prices["resources"]
+        # Entry t of the prices is for the time t after the first arrival, before which none counts.
         early = self.offset - tokens["first"]
         line = tokens["numerators"][max(0, early) :]
         self.prices = [*repeat(0, max(0, -early) * bool(line)), *line] or [0]
-        self.last, self.largest = (
-            len(self.prices) - 1,
-            [self.memory * price for price in self.prices],
-        )
+        self.last = len(self.prices) - 1
+        self.largest = [self.memory * price for price in self.prices]
 
     def price(self, time: int, peak: int, r: int) -> int:
         """Return the price of a state at a time up to the last."""

@@ -46,6 +46,7 @@ def check_eager(problem: Problem, value: int, work: Work) -> str:
                 low = middle + 1
         now += first + _lasting(clock, active, held, rounds)
         number, held = number + rounds, held + rounds * active
+        # Tokens only grow in these rounds: the last one holds most, with whole blocks rounded up.
         rest = sum(many * (-(before + number) % block) for before, many in taken.items())
         work.spend(100 + (block > 1) * len(taken))
         is_limited = problem.max_active is not None and active > problem.max_active
@@ -60,6 +61,9 @@ def check_eager(problem: Problem, value: int, work: Work) -> str:
 
 
 def _lasting(clock: Clock, active: int, held: int, rounds: int) -> int:
-    """Return the length of all rounds in a row but the first one."""
+    """Return the length of all rounds in a row but the first one.
+
+    In the j-th of them, j = 2, 3, .., each request holds j tokens more than before the first.
+    """
     grown = active * ((rounds + 1) * rounds // 2 - 1)
     return (rounds - 1) * (clock.line(active) + clock.kv * held) + clock.kv * grown

@@ -23,9 +23,8 @@ def check_machine_time(problem: Problem, claim: dict[str, Any], work: Work) -> t
     if wider.block > 1 or wider.paths or wider.max_active is not None:
         raise Invalid("machine_time: needs tokens, shares of prefixes, and no limit")
     clock, chosen = wider.clock, lines_of(wider, claim.get("lines", []), "machine_time")
-    refuse(
-        every < 1 or min(misses, default=0) < 0, "machine_time: needs a length, and no negatives"
-    )
+    is_wrong = every < 1 or min(misses, default=0) < 0
+    refuse(is_wrong, "machine_time: needs a length, and no negatives")
     done = wider.fresh or [request.prompt for request in wider.requests]
     windows: dict[int, list[int]] = defaultdict(list)
     work.spend(4 * len(done))
@@ -36,9 +35,8 @@ def check_machine_time(problem: Problem, claim: dict[str, Any], work: Work) -> t
             takes = part_of(wider.memory, request, clock, chosen, fresh)[0]
         windows[arrival // every].append(takes)
     first = min(windows, default=0)
-    refuse(
-        len(misses) != max(windows, default=-1) - first + 1, "machine_time: needs misses by window"
-    )
+    is_short = len(misses) != max(windows, default=-1) - first + 1
+    refuse(is_short, "machine_time: needs misses by window")
     total = sum(
         sum(sorted(takes)[: max(len(takes) - misses[k - first], 0)]) for k, takes in windows.items()
     )

@@ -1,14 +1,14 @@
-"""Evaluate proofs by prices of resources: of tokens, and perhaps of slots and prefixes."""
+"""Evaluate proofs by prices of resources: of tokens, slots and prefixes, or of machine time."""
 
 from __future__ import annotations
 
 import math
 from bisect import bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from heapq import heappop, heappush
-from itertools import accumulate, chain, count, repeat
-from operator import add, mul, sub
+from itertools import accumulate, chain, count, groupby, repeat
+from operator import add, itemgetter, mul, sub
 from typing import Any
 
 from kvopt.verify.certified_problem import Problem, held_together
@@ -29,23 +29,26 @@ NO_PREFIX: dict[str, Any] = {"denominator": 1, "times": [0, 1], "numerators": []
 """Shares of no prefix."""
 
 
-def check_prices(proof: dict[str, Any]) -> None:
+def check_prices(proof: dict[str, Any], what: str = "lower", *, in_rounds: bool = True) -> None:
     """Refuse prices of a wrong form."""
     names = resources_of(proof)
-    if names.count("tokens") != 1 or names.count("prefixes") > 1:
-        raise Invalid("lower: needs prices of tokens once, and shares of prefixes once at most")
+    if in_rounds and (names.count("tokens") != 1 or names.count("prefixes") > 1):
+        raise Invalid(f"{what}: needs prices of tokens once, and shares of prefixes once at most")
+    if ("machine" in names) == in_rounds or not (in_rounds or len(names) == 1):
+        raise Invalid(f"{what}: prices of machine time, and no others, are of seconds")
     for resource in (proof, *proof["resources"]):
         if min(resource.get(field, 1) for field in ("denominator", "first", "capacity")) < 1:
-            raise Invalid("lower: denominators, capacities and first times are at least 1")
+            raise Invalid(f"{what}: denominators, capacities and first times are at least 1")
     for resource in proof["resources"]:
         times, rows = resource.get("times", [0, 1]), [resource["numerators"]]
         if len(times) < 2 or times[0] < 0 or not ascend(times):
-            raise Invalid("lower: needs two times of prices or more, which ascend from 0 on")
+            raise Invalid(f"{what}: needs two times of prices or more, which ascend from 0 on")
         length = len(times) if "times" in resource else len(rows[0])
-        if resource["name"] == "prefixes":  # one share for each interval
-            rows, length = resource["numerators"], length - 1
+        if resource["name"] in ("prefixes", "machine"):  # a number for each interval
+            rows = resource["numerators"] if resource["name"] == "prefixes" else rows
+            length -= 1
         if any(len(row) != length or min(row, default=0) < 0 for row in rows):
-            raise Invalid("lower: a price is negative or missing")
+            raise Invalid(f"{what}: a price is negative or missing")
 
 
 def reach(proof: dict[str, Any]) -> tuple[int, int]:
@@ -87,6 +90,46 @@ def by_prices(problem: Problem, proof: dict[str, Any], work: Work) -> Prepared:
     arrive before the end of an interval sum to 1 at most.
     """
     check_prices(proof)
+    weights = problem.weights or (1,) * len(problem.requests)
+    steps, evaluate = _payments(problem, proof, weights, (math.inf,) * len(weights), work)
+
+    def value() -> int:
+        scale, paid, costs = evaluate()
+        total: int = sum(weight * r.output for weight, r in paired(weights, problem.requests))
+        # What is subtracted is rounded down, so that the bound is rounded up.
+        return total - (paid - sum(times * cost for times, cost in costs)) // scale
+
+    *others, final = dict.fromkeys(resources_of(proof))
+    how = "prices" + (f" of {', '.join(others)} and {final}" if others else "")
+    how += " of whole blocks" * (problem.block > 1)
+    return steps, lambda: (value(), how)
+
+
+def attaining_by_prices(
+    problem: Problem, proof: dict[str, Any], latest: Sequence[float], work: Work
+) -> int:
+    """Return how many requests attain at most, if these start no later in a run.
+
+    What they pay is at most the price of all capacities, and each of them counts
+    1 <= max(0, 1 - g) + g, with g the least that it pays; its latency costs nothing.
+    """
+    steps, evaluate = _payments(problem, proof, (0,) * len(latest), latest, work)
+    work.spend(steps)
+    scale, paid, costs = evaluate()
+    return (scale * len(latest) + paid - sum(n * min(cost, scale) for n, cost in costs)) // scale
+
+
+def _payments(
+    problem: Problem,
+    proof: dict[str, Any],
+    weights: Sequence[int],
+    latest: Sequence[float],
+    work: Work,
+) -> tuple[int, Callable[[], tuple[int, int, list[tuple[int, int]]]]]:
+    """Prepare the unit of prices, that of all capacities, and the least costs of requests.
+
+    Costs are of requests that pay, without outputs, and come with how many requests have them.
+    """
     (begin, end), resources, requests = reach(proof), proof["resources"], problem.requests
     slots = [resource for resource in resources if resource["name"] == "slots"]
     prefixes = next(
@@ -94,7 +137,6 @@ def by_prices(problem: Problem, proof: dict[str, Any], work: Work) -> Prepared:
     )
     # A request that can complete before the first price costs o, the least cost.  The
     # others arrive at most o rounds before it, so the table begins with few prices of 0.
-    weights = problem.weights or (1,) * len(requests)
     pays = [request.arrival + request.output > begin for request in requests]
     paying = [(weight, r) for weight, r, does in zip(weights, requests, pays) if does]
     first = min([begin, *(request.arrival for _, request in paying)])
@@ -107,36 +149,32 @@ def by_prices(problem: Problem, proof: dict[str, Any], work: Work) -> Prepared:
         steps += (50 + 15 * (length >> SMALL).bit_length()) * length * tables + 30 * len(paying)
         steps += (500 + 60 * length) * sum(1 + resource["capacity"] for resource in slots)
 
-    def value() -> int:
+    def evaluate() -> tuple[int, int, list[tuple[int, int]]]:
         memory, private, together = held_together(problem)
         levels = levels_of(problem, prefixes, together)
         (tokens,), unit = _lines(resources, "tokens", first, end), prefixes["denominator"]
         scale: int = unit * proof["denominator"]  # prices count in 1 / (D unit)
         counts = [resource["capacity"] for resource in slots]
         lines = [[unit * q for q in line] for line in _lines(resources, "slots", first, end)]
-        outputs = sum(weight * request.output for weight, request in paired(weights, requests))
         paid = memory * unit * sum(tokens) + sum(map(mul, counts, map(sum, lines)))
-        total: int = scale * outputs - problem.used * paid
-        rows = zip(weights, requests, private, levels)
+        rows = zip(weights, requests, private, levels, latest)
         kinds = Counter(row for row, does in zip(rows, pays) if does)
         stairs = _stairs(memory, paired(counts, lines)) if kinds else []
-        units = [unit * price for price in tokens]
+        units, payments = [unit * price for price in tokens], list[tuple[int, int]]()
         for weight in sorted({weight for weight, *_ in kinds}):
             costs = Costs(scale * weight, units, longest, work, problem.block, stairs)
-            for (of_kind, (arrival, _, output), prompt, level), times in kinds.items():
+            for (of_kind, (arrival, _, output), prompt, level, until), times in kinds.items():
                 if of_kind == weight:
                     work.spend(4 * len(costs.prices) * bool(level))
                     shares = _shares(prefixes["times"], level, first, tokens, len(costs.prices))
-                    lowest = costs.lowest(arrival - first, prompt, output, shares)
+                    arrives = arrival - first
+                    lowest = costs.lowest(arrives, prompt, output, shares, until - first)
                     if problem.pauses:
-                        lowest = costs.paused(arrival - first, prompt, output, lowest)
-                    total += times * lowest
-        return -(-total // scale)
+                        lowest = costs.paused(arrives, prompt, output, lowest)
+                    payments.append((times, lowest))
+        return scale, problem.used * paid, payments
 
-    *others, final = dict.fromkeys(resources_of(proof))
-    how = "prices" + (f" of {', '.join(others)} and {final}" if others else "")
-    how += " of whole blocks" * (problem.block > 1)
-    return steps, lambda: (value(), how)
+    return steps, evaluate
 
 
 def _lines(resources: list[dict[str, Any]], name: str, first: int, end: int) -> list[list[int]]:
@@ -192,6 +230,7 @@ def levels_of(
         levels.append(tuple(level) if any(level) else ())
     refuse([*rows], "lower: has not a share of each node for each of its users")
     for v, shares in users.items():
+        # At most so many users are active together: if the largest shares fit, all do.
         for interval in zip(*shares):
             if sum(sorted(interval)[-together[v] :]) > prefixes["denominator"]:
                 raise Invalid("lower: shares of users that can be active together pass 1")
@@ -209,6 +248,53 @@ def _shares(
     tokens = chain.from_iterable(map(repeat, (0, *level), lengths))
     sums = [*accumulate(map(mul, prices, tokens), initial=0)]
     return [(0, sums + sums[-1:] * (length + 1 - len(sums)))]
+
+
+Cell = tuple[float, float, int]
+"""Begin, end and price of times with equal prices; the last end is infinite."""
+
+
+def cells_of(resource: dict[str, Any]) -> list[Cell]:
+    """Return the cells of a resource, with those of 0 around them."""
+    begin, end = _span(resource)
+    times = resource.get("times", range(begin, end + 1))
+    prices = paired(resource["numerators"], pairwise(times))
+    cells: list[Cell] = [(0, begin, 0)]
+    for price, group in groupby(prices, key=itemgetter(0)):
+        *_, (_, (_, last)) = group
+        cells.append((cells[-1][1], last, price))
+    return [*cells, (end, math.inf, 0)]
+
+
+def cheapest_cost(
+    window: tuple[int, float, float],
+    cells: Iterable[Cell],
+    amount: int,
+    later: int,
+    top: int = 1,
+    slope: int = 0,
+    rate: int = 1,
+) -> int:
+    """Return the cost of the cheapest amount of a window's time, ``rate`` of it in a unit.
+
+    A window is from the arrival until the first and the last token are due; no more than ``later``
+    is between these two.  At the cheapest time ``top`` tokens are held, then ``slope`` less at each
+    next one.  To take the cheapest first is best, since all sets within such limits are a matroid.
+    """
+    begin, early, end = window
+    parts = [
+        (price, is_late, rate * (min(last, until) - max(first, since)))
+        for first, last, price in cells
+        for is_late, since, until in ((False, begin, early), (True, early, end))
+        if min(last, until) > max(first, since)
+    ]
+    cost = 0
+    for price, is_late, length in sorted(parts):
+        size = int(min(length, amount, later if is_late else amount))
+        cost += price * (size * top - slope * (size * (size - 1) // 2))
+        top, amount = top - slope * size, amount - size
+        later -= size * is_late
+    return cost
 
 
 class PriceTotals:
@@ -235,7 +321,9 @@ class PriceTotals:
         """Return the costs of the starts ``begin .. end - 1``, without those of steps."""
         block = self.block
         low, high = (-(-(prompt + j) // block) * block for j in (1, output))
-        waits = range(self.scale * (begin - arrival), self.scale * (end - arrival), self.scale)
+        waits: Iterable[int] = repeat(0, end - begin)
+        if self.scale:
+            waits = range(self.scale * (begin - arrival), self.scale * (end - arrival), self.scale)
         pairs = self.paid[begin:end], self.paid[begin + output : end + output]
         costs = [wait + high * then - low * now for wait, now, then in paired(waits, *pairs)]
         first = block - prompt % block  # the token that fills a block
@@ -252,7 +340,8 @@ class PriceTotals:
 class Costs(PriceTotals):
     """Least costs of requests under such prices; q_t = 0 after T.
 
-    After T nothing is paid and waiting only costs latency, so k runs over a .. T, T included.
+    After T nothing is paid and waiting only costs latency, so k runs over a .. T, T included, or
+    up to the ``latest`` start.
 
     *Which starts need no look.*  Of tokens, no more than of blocks, let q_t = b t + r_t at all
     times that the starts of a block pass through.  The line makes their costs linear in k, so
@@ -297,7 +386,10 @@ class Costs(PriceTotals):
         ]
 
     def _line(self, fine: list[int], begin: int, half: int) -> tuple[int, int, int, int]:
-        """Return b, min r, c and max E - min E for the times ``begin + 1 .. begin + 2 half``."""
+        """Return b, min r, c and max E - min E for the times ``begin + 1 .. begin + 2 half``.
+
+        Any b and c are valid; b is the slope from the mean of one half to that of the other.
+        """
         middle, end = (min(begin + part * half, len(fine)) for part in (1, 2))
         slope = (self.paid[end] - 2 * self.paid[middle] + self.paid[begin] << self.shift) // half**2
         rest = list(map(sub, fine[begin:end], count(slope * (begin + 1), slope)))
@@ -307,7 +399,12 @@ class Costs(PriceTotals):
         return slope, min(rest), mean, max(0, max(rough)) - min(0, min(rough))
 
     def lowest(
-        self, arrival: int, prompt: int, output: int, shares: Sequence[tuple[int, list[int]]] = ()
+        self,
+        arrival: int,
+        prompt: int,
+        output: int,
+        shares: Sequence[tuple[int, list[int]]] = (),
+        latest: float = math.inf,
     ) -> int:
         """Return the least cost of a request over all its starts, its output left out.
 
@@ -320,8 +417,10 @@ class Costs(PriceTotals):
         volume = prompt * output + output * (output + 1) // 2
         moment = output * (output + 1) * (3 * prompt + 2 * output + 1) // 6  # sum_j j (s + j)
         wait = self.scale << self.shift
-        best = wait * (self.last - arrival)
-        blocks = [(0, arrival, self.last + 1)]
+        end = int(min(latest, self.last))
+        # A start at the last price waits, and pays nothing.
+        best: float = wait * (end - arrival) if end == self.last else math.inf
+        blocks = [(0, arrival, end + 1)]
         steps = [*self._steps(prompt, peak), *shares]
         looked = 0
         while blocks and blocks[0][0] < best:
@@ -336,6 +435,8 @@ class Costs(PriceTotals):
                 continue
             middle = (begin + end) // 2
             for k, after in ((begin, middle), (middle, end)):
+                # The shortest line that all these runs are under.  By it costs are linear in k, so
+                # lowest for the first or the last of them.
                 level = max((after - k + output - 2).bit_length() - SMALL, 0)
                 slope, low, mean, rough = self.lines[level][k >> level + SMALL]
                 bound = max(volume * low, volume * mean - peak * rough)
@@ -346,7 +447,7 @@ class Costs(PriceTotals):
                 if bound < best:
                     heappush(blocks, (bound, k, after))
         self.work.spend((2 + 4 * len(steps)) * looked)  # less than the charge for a table
-        return best >> self.shift
+        return int(best) >> self.shift
 
     def _steps(self, prompt: int, peak: int) -> list[tuple[int, list[int]]]:
         """Return the sums of prices that a request pays, each after so many rounds.

@@ -78,16 +78,15 @@ def missing(problem: Problem, proof: Proof) -> list[str]:
 def _value(problem: Problem, proof: Proof, work: Work) -> tuple[int, str]:
     """Return the bound and description of a proof about a problem."""
     kind = proof["kind"]
-    if any(
-        (part_proof["kind"] in _TIMED) != (problem.clock is not None)
-        for part_proof in _alone(proof)
-    ):
+    in_seconds = problem.clock is not None
+    if any((part["kind"] in _TIMED) != in_seconds for part in _alone(proof)):
         raise Invalid(
             "lower: shares of the machine and shared rounds are of a clock in seconds, all else of "
             "rounds"
         )
     for name in missing(problem, proof):
         raise Invalid(f"lower: {kind} of this problem need the relaxation {name}")
+    # Blocks are held whole, so what is beyond the last one is never held.
     memory = problem.memory - problem.memory % problem.block
     problem = replace(problem, memory=memory)
     parts = [*_parts(problem, proof)] if kind == "split" else [(problem, proof)]
@@ -109,10 +108,8 @@ def _value(problem: Problem, proof: Proof, work: Work) -> tuple[int, str]:
         value, how = evaluate()
         total += value
     if kind == "split":
-        kinds, count = (
-            dict.fromkeys(part_proof["kind"] for part_proof in _alone(proof)),
-            len(proof["parts"]),
-        )
+        kinds = dict.fromkeys(part_proof["kind"] for part_proof in _alone(proof))
+        count = len(proof["parts"])
         how = f"{count:,} part{'s' * (count > 1)} ({', '.join(kinds)})"
     return total, how
 

@@ -63,8 +63,8 @@ def checked_run(
     if clock is None and (waits or chunks):
         raise Invalid(f"{what}: rounds know neither waits nor pieces of prompts")
     on: list[int] = claim.get("workers", [0] * len(requests) if problem.workers == 1 else [])
-    is_known = len(on) == len(requests) and all(0 <= worker < problem.workers for worker in on)
-    refuse(not is_known, f"{what}: needs one of {problem.workers:,} workers for each request")
+    has_workers = len(on) == len(requests) and all(0 <= worker < problem.workers for worker in on)
+    refuse(not has_workers, f"{what}: needs one of {problem.workers:,} workers for each request")
     size = 2 + (problem.workers > 1)  # a wait of a fleet names its worker
     used = {*on}
     if any(len(row) != size or row[0] < 0 or not used.issuperset(row[2:]) for row in waits):
@@ -74,6 +74,7 @@ def checked_run(
     lines = 8 * len(clock.lines) if clock else 0
     work.spend(count * (lines + (block > 1) * (20 + 8 * min(block, len(requests)))))
     ends = [end for _, _, end, _ in pieces[: len(requests)]]
+    # Workers have rounds of their own, so each is checked by itself; a wait on one names none.
     parts: dict[int, _Part] = defaultdict(lambda: ([], [], {}, set()))
     for piece in pieces:
         parts[on[piece[0]]][0].append(piece)
@@ -160,9 +161,9 @@ def _chunks(requests: list[Request], claim: dict[str, Any], what: str) -> list[d
     produced: dict[int, list[int]] = {}  # by a request before each of its segments
     for row in rows:
         i, start, tokens, cached = row["request"], row["start"], row["tokens"], row.get("cached", 0)
-        end, is_made = start + len(tokens), min(tokens, default=1) > 0 <= cached
+        end, is_whole = start + len(tokens), min(tokens, default=1) > 0 <= cached
         in_order = start >= free.get(i, 0) and (tokens or (i, start) not in finders)
-        if not (0 <= i < len(requests) and is_made and in_order):
+        if not (0 <= i < len(requests) and is_whole and in_order):
             raise Invalid(f"{what}: pieces of a prompt of request {i} are not in order")
         free[i] = end
         finders.update([] if tokens else [(i, start)])
@@ -170,6 +171,7 @@ def _chunks(requests: list[Request], claim: dict[str, Any], what: str) -> list[d
         if i not in produced:
             begins[i] = [first - 1 for first, _ in segments]
             produced[i] = [0, *accumulate(last - first + 1 for first, last in segments)]
+        # The segment that follows, at the same time if the row only finds tokens.
         place = (bisect_right if tokens else bisect_left)(begins[i], start)
         apart = place < len(segments) and (place == 0 or segments[place - 1][1] <= start)
         apart = apart and segments[place][0] > end and (tokens or begins[i][place] == start)
@@ -190,6 +192,7 @@ def _uses(part: _Part) -> Iterator[_Use]:
             held, cached = held + tokens, 0
         ready[i, start + len(row["tokens"])] = held, cached
     for i, start, end, held in pieces:
+        # A segment goes on from the pieces that end where it begins, or begins with a whole prompt.
         before, cached = ready.get((i, start), (0, 0))
         yield _Use(start, end, i, before, held + 1, held + end - start, cached)
 
@@ -225,6 +228,7 @@ def _kept(problem: Problem, part: _Part, what: str, work: Work) -> dict[int, int
             now = list(group)
             for _, _, _, _, cached in filter(itemgetter(4), now):
                 work.spend(4 * (len(ends) + len(now)))
+                # Another request computes them in this round; else they were kept since a use.
                 if any(before < cached <= held for _, _, before, held, _ in now):
                     continue
                 end = max((end for held, end in ends.items() if held >= cached), default=-1)

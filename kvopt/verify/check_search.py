@@ -102,10 +102,12 @@ class RepeatedSearch:
         together = min(len(self.requests), stage.memory // smallest)
         self.width = 450 + 8 * together + self.profiles.bits * longest // 7
         self.steps = 40 + self.profiles.bits * longest // 300
+        # Of requests that are alike but for arrivals an earlier one starts no later: its bit.
         self.before, alike = [], dict[tuple[int, int], int]()
         for i, (_, prompt, output) in enumerate(self.requests):
             self.before.append(alike.get((prompt, output), 0))
             alike[prompt, output] = 1 << i
+        # Total latency is the sum of starts and this.
         self.all = (1 << len(self.requests)) - 1
         self.more = sum(output - arrival for arrival, _, output in self.requests)
         self.later_costs: list[list[int]] = []
@@ -113,6 +115,7 @@ class RepeatedSearch:
             if (late := max(costs)) >= stage.last:  # represents all later ones, too
                 delays = range(1, (budget - costs[late]) // stage.scale + 1)
                 costs.update({late + d: costs[late] + d * stage.scale for d in delays})
+            # By rounds since the arrival, the least cost of a start then or later.
             backwards = (
                 costs.get(k, budget + 1) for k in range(max(costs), request.arrival - 1, -1)
             )
@@ -128,9 +131,9 @@ class RepeatedSearch:
         limits: Iterable[float] = repeat(math.inf)
         if self.completions:
             self.work.expect(_EACH * self.steps * sum(kept))
-        elif kept and not self.work.is_told:
+        elif kept and not self.work.is_fixed:
             limits = chain([1], (2 * size + 100 for size in kept), repeat(100))
-        elif not self.work.is_told:
+        elif not self.work.is_fixed:
             self.work.times = min(self.work.times, UNLISTED)
         layer: _Layer = {0: [(0, 0, 0, ())]}
         for now, limit in enumerate(limits):
@@ -155,18 +158,16 @@ class RepeatedSearch:
         first, *others = self.work.shared(list(layer.items()), decided)
         for more in others:
             for begun, partials in more.items():
-                partials_before = first.get(begun)
-                first[begun] = (
-                    self._undominated(partials_before + partials) if partials_before else partials
-                )
+                # Parts may have started the same requests, so these are compared again.
+                before = first.get(begun)
+                first[begun] = self._undominated(before + partials) if before else partials
 
         def left(part: Sequence[int]) -> _Layer:
             unbeaten = ((begun, self._unbeaten(now, begun, first)) for begun in part)
             return {begun: partials for begun, partials in unbeaten if partials}
 
-        return dict(
-            chain.from_iterable(kept.items() for kept in self.work.shared(list(first), left))
-        )
+        parts = self.work.shared(list(first), left)
+        return dict(chain.from_iterable(kept.items() for kept in parts))
 
     def _decide(self, now: int, groups: Sequence[tuple[int, list[_Partial]]], size: int) -> _Layer:
         """Decide the starts of a round after some partial schedules."""
@@ -191,6 +192,7 @@ class RepeatedSearch:
             cost = self.reduced_costs[i].get(now)
             if cost is not None:
                 member = (now + output) * (self.stage.memory + 1) + prompt + output
+                # A start now costs this much more than a later one, and its price fills slack.
                 gain = cost - later - prices[member]
                 starts.append(
                     _Start(1 << i, self.before[i], self.ramps[i], member, gain, later, rest)
@@ -248,6 +250,7 @@ class RepeatedSearch:
                 if new:
                     lasting = [member for member in new if member not in ending]
                     carried = tuple(sorted((*carried, *lasting)))
+                # What is spent leaves out later costs of requests that still wait.
                 cost += ahead - coming
                 if cost + rest_costs.get(carried, cut) > budget:
                     continue
@@ -259,7 +262,11 @@ class RepeatedSearch:
         return size
 
     def _undominated(self, others: Collection[_Partial]) -> list[_Partial]:
-        """Drop those that another one with the same started requests dominates."""
+        """Drop those that another one with the same started requests dominates.
+
+        By sum of starts, ascending, only one before it can.  That one holds no more at any time if
+        no field of the difference borrows from its guard.
+        """
         guards, kept = self.profiles.guards, list[_Partial]()
         rivals: list[int] = []
         for partial in sorted(others):

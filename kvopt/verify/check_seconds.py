@@ -207,6 +207,8 @@ def _company(
     changes = sorted(pair for (a, end), c in shares if c for pair in ((a, c), (end, -c)))
     times = [time for time, _ in changes]
     prices = [*accumulate((change for _, change in changes), initial=0)]
+    # Blocks of 64 changes are skipped by their lowest price.  At equal times windows end before
+    # others begin, so that a price can only be too low.
     lows = [min(prices[i + 1 : i + 65]) for i in range(0, len(times), 64)]
     total = 0
     for (arrival, _), parts, share, rate in paired(windows, works, company, rest):
@@ -253,6 +255,10 @@ def part_of(
     With r rounds to go it holds h tokens, has some work, and alone it lasts at least ``length``;
     ``after`` is the sum of the lengths that follow.  The four columns are polynomials in r of a
     degree below 4, so their first four values give their sums over all rounds but the first.
+
+    In a round its work w is served first, then for the time ``by_memory`` its part h / M of that.
+    So w is served, on average, at least ``w / 2 + by_memory + after`` before the completion, the
+    part ``by_memory / 2 + after``.  Machine time times these sums to X e.
     """
     _, prompt, output = request
     none, after = clock.line(0, chosen), 0

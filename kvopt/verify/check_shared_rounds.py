@@ -12,6 +12,7 @@ from typing import Any
 
 from kvopt.verify.certified_problem import Problem, surely_processed
 from kvopt.verify.check_backlog import FINE, Waiting, charge_backlog
+from kvopt.verify.check_prices import Cell, cheapest_cost
 from kvopt.verify.check_seconds import by_memory_of
 from kvopt.verify.step_budget import Invalid, Prepared, Work, paired, refuse
 
@@ -96,6 +97,7 @@ class _Bound:
         refuse(both, "lower: the backlog is one of whole prompts, without block shares")
         if blocks:
             self._share(blocks, proof.get("period", 0))
+        # Times alone need the block shares, the backlog these times, and prices all of them.
         self.alone = [self._alone(i) for i in range(len(requests))]
         self.works = [self._prompts(fresh) for fresh in self.fresh]
         self.left, self.added = [share * (self.unit // 64) for share in self.grown], 0
@@ -127,7 +129,7 @@ class _Bound:
             self.held.append([private + 1] * count)
             for v in path:
                 for place, weight in enumerate(row[: count - begin], begin):
-                    if weight:
+                    if weight:  # rounded down: all users count no more than the node
                         self.held[-1][place] += problem.nodes[v] * weight // sums[v][place]
 
     def _charge_backlog(self, parts: list[list[int]], waits: list[int]) -> None:
@@ -168,6 +170,8 @@ class _Bound:
         windows = self._windows([share * (self.unit // 64) for share in self.interference])
         columns = paired(self._payments(), windows, self._windows(self.left), *self.prices)
         for needed, window, rest, *rows in columns:
+            # The first row is raised until fixed parts pay for rounds, rounded up.  What is left is
+            # shared out rounded down: requests may pay less than it.
             missing = needed - sum(map(mul, rows[1:], fixed[1:]))
             if missing > 0:
                 refuse(fixed[0] == 0, "lower: rounds of the first row have no fixed part")
@@ -200,7 +204,10 @@ class _Bound:
         return sums
 
     def _windows(self, shares: list[int]) -> Iterator[int]:
-        """Yield the sum of the shares of the times alone that contain each cell."""
+        """Yield the sum of the shares of the times alone that contain each cell.
+
+        Only whole cells count: works in others pay no interference, which lowers the bound.
+        """
         begins = (-(-arrival // self.cell) for arrival in self.arrivals)
         ends = (sum(pair) // self.cell for pair in paired(self.arrivals, self.alone))
         return self._sums(begins, ends, shares)
@@ -236,6 +243,7 @@ class _Bound:
             tokens = output * self.token
             tokens += self.clock.kv * (output * prompt + output * (output + 1) // 2)
             total += self._cheapest(i) + unit * self.charged[i] * self.alone[i]
+            # Its own works in its window do not delay it: at most all of them.
             total -= unit * self.interference[i] * (tokens + self.works[i][-1])
             total -= self.left[i] * tokens
         return int(-(-total // self.unit))
@@ -265,6 +273,8 @@ class _Bound:
                 break
             price = max(fixed - slope * since, 0) + self.a_round[k]
             price += self.a_token[k] * profile[k // self.period]
+            # A round lasts ``shortest`` or longer, so a nanosecond holds at most this part of it.
+            # Tokens beyond those of a first round, ``growth``, are paid at the cheapest time.
             price //= shortest
             end = (k + 1) * cell - arrival
             # The cell joins those in use, and what is dearer than needed leaves.
@@ -337,40 +347,16 @@ class Attaining(_Bound):
         arrival, horizon = self.arrivals[i], self.length * self.cell
         shortest = self.clock.line(1) + self.clock.kv * (prompt + 1)
         whole = output * shortest
-        # So long after the last price it does not matter when a token is due.
-        early, late = (int(min(due - self.first, horizon + whole)) for due in self.dues[i])
+        early, late = (due - self.first for due in self.dues[i])
         # Time after the last price is free.
-        parts = [
-            (0, False, max(0, early - max(arrival, horizon))),
-            (0, True, max(0, late - max(early, horizon))),
-        ]
+        cells: list[Cell] = [(horizon, math.inf, 0)]
         for k in range(begin, end):
             price = self.fixed[i] + self.a_round[k] + self.a_token[k] * (prompt + 1)
-            since, until = max(arrival, k * self.cell), min(late, (k + 1) * self.cell)
-            middle = max(since, min(early, until))
-            parts.append((price // shortest, False, middle - since))
-            parts.append((price // shortest, True, until - middle))
-        cost = cheapest_cost(parts, whole, whole - shortest)
+            cells.append((k * self.cell, (k + 1) * self.cell, price // shortest))
+        cost = cheapest_cost((arrival, early, late), cells, whole, whole - shortest)
         if late <= horizon:
             cost += output * (output - 1) // 2 * min(self.a_token[begin:end])
         if early <= horizon:
-            cost += min(self._cost(k, self.works[i]) for k in range(begin, -(-early // self.cell)))
+            until = int(-(-early // self.cell))
+            cost += min(self._cost(k, self.works[i]) for k in range(begin, until))
         return cost
-
-
-def cheapest_cost(
-    parts: list[tuple[int, bool, int]], amount: int, later: int, top: int = 1, slope: int = 0
-) -> int:
-    """Return the cost of the cheapest amount of time, of parts with a price, a place and a size.
-
-    No more than ``later`` of it is in late parts.  At the cheapest time ``top`` tokens are held,
-    then ``slope`` less at each next one.  To take the cheapest first is best, since all sets
-    within such limits are a matroid.
-    """
-    cost = 0
-    for price, is_late, size in sorted(parts):
-        size = min(size, amount, later if is_late else amount)
-        cost += price * (size * top - slope * (size * (size - 1) // 2))
-        top, amount = top - slope * size, amount - size
-        later -= size * is_late
-    return cost

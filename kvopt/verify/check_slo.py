@@ -8,15 +8,15 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from itertools import accumulate
 from operator import itemgetter
 from typing import Any, NamedTuple
 
-from kvopt.verify.certified_problem import LARGEST_FIELD, Problem, Request, relaxed
+from kvopt.verify.certified_problem import LARGEST_FIELD, Problem, relaxed
+from kvopt.verify.check_prices import attaining_by_prices, cells_of, cheapest_cost, check_prices
 from kvopt.verify.check_runs import Times, checked_run, uncovered
 from kvopt.verify.check_seconds import lines_of, part_of
-from kvopt.verify.check_shared_rounds import Attaining, cheapest_cost
-from kvopt.verify.step_budget import Invalid, Work, ascend, paired, pairwise, quoted, refuse
+from kvopt.verify.check_shared_rounds import Attaining
+from kvopt.verify.step_budget import Invalid, Work, paired, quoted, refuse
 
 _UNITS = {"s": 10**9, "ms": 10**6, "us": 1000, "ns": 1}
 """Nanoseconds of the units of limits."""
@@ -149,31 +149,40 @@ def most_in_time(
     `by_shared_rounds` that is at least what all requests pay for their rounds and works, and one
     that attains has a round and its prompt before its first token is due, all rounds in its window.
     """
-    is_shared, clock = proof.get("kind") == "shared-rounds", problem.clock
+    is_shared, clock = proof["kind"] == "shared-rounds", problem.clock
     refuse(is_shared and clock is None, "slo: shared rounds are of a clock in seconds")
+    chosen = list[int]()
     if is_shared and clock is not None:
         chosen = [*range(len(clock.lines))]
         work.spend(40 * sum(map(len, proof["row_prices"])))
     else:
-        chosen = lines_of(problem, proof.get("lines", []), "slo")
+        check_prices(proof, "slo", in_rounds=clock is None)
+    if not is_shared and clock is not None:
+        chosen = lines_of(problem, proof["resources"][0]["lines"], "slo")
     work.spend(2 * len(due))
     can = [*_attainable(problem, due, chosen)]
-    value = (_by_shared_rounds if is_shared else _by_times)(problem, proof, can, work)
+    requests, fresh = [problem.requests[row.place] for row in can], tuple(row.fresh for row in can)
+    part = replace(problem, requests=requests, fresh=fresh, firsts=(), weights=())
+    if is_shared:
+        value = Attaining(part, proof, [(row.early, row.end) for row in can], work).counted()
+    elif problem.pauses or clock is not None:
+        value = _by_cheapest_times(part, proof, can, work)
+    else:
+        value = attaining_by_prices(part, proof, [row.early - 1 for row in can], work)
     return min(value, len(can)), len(due) - len(can)
 
 
 class _Attainable(NamedTuple):
     """A request that attains alone: its place, and the prompt tokens that it surely processes.
 
-    It takes an amount, of which no more than ``later`` is after its first token is due, and lasts
-    for ``rest`` after that token alone.  Its first token is due at ``early``, its last at ``end``.
+    It takes an amount, of which no more than ``later`` is after its first token is due.  That token
+    is due at ``early``, its last one at ``end``.
     """
 
     place: int
     fresh: int
     amount: int
     later: int
-    rest: int
     early: float
     end: float
 
@@ -193,127 +202,23 @@ def _attainable(problem: Problem, due: list[Due], chosen: list[int]) -> Iterator
         if early >= soonest and limits.rest >= rest:
             end = request.arrival + min(limits.total, limits.first + limits.rest)
             later = amount - begun if limits.first < math.inf else amount
-            yield _Attainable(i, fresh, amount, later, rest, request.arrival + early, end)
+            yield _Attainable(i, fresh, amount, later, request.arrival + early, end)
 
 
-def _by_times(problem: Problem, proof: dict[str, Any], can: list[_Attainable], work: Work) -> int:
-    """Return how many attain by prices of tokens in rounds, or of machine time in seconds."""
-    borders, prices, unit = proof["times"], proof["numerators"], proof["denominator"]
-    if unit < 1 or min(prices, default=0) < 0 or len(prices) != max(len(borders) - 1, 0):
-        raise Invalid("slo: needs a denominator, and between borders no negative price")
-    refuse(not ascend(borders), "slo: the borders of prices must ascend")
-    table, in_rounds = TimePrices(borders, prices), problem.clock is None
-    total = problem.workers * problem.memory * table.paid[-1]
-    for row in can:
-        request = problem.requests[row.place]
-        arrival, is_run = request.arrival, in_rounds and not problem.pauses
-        left, right = table.cells(arrival, row.early + row.rest if is_run else row.end)
-        work.spend(90 * (right - left))
-        if is_run:
-            latest = min(row.early - 1, max(arrival, table.borders[-1]))  # later ones are free
-            cost = table.of_run(request, int(latest))
-        else:
-            shape = (request.prompt + request.output, 1, 1) if in_rounds else (1, 0, problem.memory)
-            window = arrival, row.early, row.end
-            cost = table.of_cheapest(window, row.amount, row.later, *shape)
-        total += max(0, unit - cost)
-    return int(total // unit)
-
-
-def _by_shared_rounds(
+def _by_cheapest_times(
     problem: Problem, proof: dict[str, Any], can: list[_Attainable], work: Work
 ) -> int:
-    """Return how many attain by prices of rounds that requests share."""
-    requests, fresh = [problem.requests[row.place] for row in can], tuple(row.fresh for row in can)
-    narrower = replace(problem, requests=requests, fresh=fresh, weights=(), max_active=None)
-    return Attaining(narrower, proof, [(row.early, row.end) for row in can], work).counted()
-
-
-class TimePrices:
-    """Prices that are constant between borders, and 0 before the first and after the last."""
-
-    def __init__(self, borders: list[int], prices: list[int]) -> None:
-        # So each time is in a cell, since none is negative.
-        borders = borders or [0]
-        early = [0] * (borders[0] > 0)
-        self.borders, self.prices = [*early, *borders], [*early, *prices, 0]
-        cells = [*zip(self.prices, pairwise(self.borders))]
-        self.paid = [*accumulate((p * (b - a) for p, (a, b) in cells), initial=0)]
-        self.moments = [*accumulate((p * _sum_of_times(*cell) for p, cell in cells), initial=0)]
-
-    def cells(self, begin: float, end: float) -> tuple[int, int]:
-        """Return the range of the prices that the times begin + 1 .. end touch."""
-        return bisect_right(self.borders, begin) - 1, bisect_left(self.borders, end)
-
-    def sums(self, time: int) -> tuple[int, int]:
-        """Return the sums of p_t and of t p_t up to a time."""
-        cell = bisect_right(self.borders, time) - 1
-        begin, price = self.borders[cell], self.prices[cell]
-        paid = self.paid[cell] + price * (time - begin)
-        return paid, self.moments[cell] + price * _sum_of_times(begin, time)
-
-    def after(self, time: int) -> int:
-        """Return the price of the time that follows."""
-        return self.prices[bisect_right(self.borders, time) - 1]
-
-    def of_start(self, request: Request, start: int) -> int:
-        """Return sum_{j=1..o} p_{k+j} (s + j) = sum p_t (s - k) + sum p_t t."""
-        paid, moment = self.sums(start)
-        more, later = self.sums(start + request.output)
-        return (request.prompt - start) * (more - paid) + later - moment
-
-    def of_run(self, request: Request, latest: int) -> int:
-        """Return the least cost over the starts from the arrival to the latest.
-
-        A step from k to k + 1 moves the run past each border b in k + 1 .. k + o, at which the
-        price jumps by D_b, and adds sum_b D_b (s + b - k).  So as long as neither begin nor end
-        passes a border, the second difference is -sum_b D_b, the price at the begin less the one
-        after the end: costs are least at an end of such a range, or where the step turns positive.
-        """
-        arrival, output, borders = request.arrival, request.output, self.borders
-        inner = borders[bisect_right(borders, arrival) : bisect_left(borders, latest)]
-        low = bisect_right(borders, arrival + output)
-        ends = borders[low : bisect_left(borders, latest + output)]
-        events = sorted({arrival, latest, *inner, *(end - output for end in ends)})
-        costs = [self.of_start(request, start) for start in events]
-        best = min(costs)
-        for (begin, end), cost in zip(pairwise(events), costs):
-            bend = self.after(begin) - self.after(begin + output)
-            if bend > 0 and end > begin + 1:
-                step = self.of_start(request, begin + 1) - cost
-                if step < 0:
-                    turn = min(begin - step // bend, end)
-                    for start in range(max(turn - 1, begin), min(turn + 1, end) + 1):
-                        best = min(best, self.of_start(request, start))
-        return best
-
-    def of_cheapest(
-        self,
-        window: tuple[int, float, float],
-        amount: int,
-        later: int,
-        top: int,
-        slope: int,
-        rate: int,
-    ) -> int:
-        """Return the cost of the cheapest amount of time, ``rate`` of it in a unit.
-
-        The window is from the arrival until the first and the last token are due; for the rest see
-        `cheapest_cost`.
-        """
-        begin, early, end = window
-        parts = []
-        for is_late, first, last in ((False, begin, min(early, end)), (True, early, end)):
-            if first < last:
-                left, right = self.cells(first, last)
-                edges = pairwise([first, *self.borders[left + 1 : right], last])
-                parts += [
-                    (price, is_late, rate * (b - a))
-                    for price, (a, b) in paired(self.prices[left:right], edges)
-                ]
-        return cheapest_cost(parts, amount, later, top, slope)
-
-
-def _sum_of_times(begin: int, end: int) -> int:
-    """Return begin + 1 + .. + end."""
-    return (end * (end + 1) - begin * (begin + 1)) // 2
+    """Return how many attain if they are active at the cheapest times of their windows."""
+    refuse(len(proof["resources"]) > 1, "slo: only prices of tokens cover pauses")
+    unit, is_even = proof["denominator"], problem.clock is None
+    cells = cells_of(proof["resources"][0])
+    begins, ends = [begin for begin, _, _ in cells], [end for _, end, _ in cells]
+    total = problem.used * problem.memory * sum((b - a) * price for a, b, price in cells[:-1])
+    for request, row in paired(problem.requests, can):
+        left, right = bisect_right(ends, request.arrival), bisect_left(begins, row.end)
+        work.spend(90 * (right - left))
+        shape = (request.prompt + request.output, 1, 1) if is_even else (1, 0, problem.memory)
+        window = request.arrival, row.early, row.end
+        cost = cheapest_cost(window, cells[left:right], row.amount, row.later, *shape)
+        total += max(0, unit - cost)
+    return int(total // unit)

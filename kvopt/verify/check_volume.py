@@ -63,7 +63,8 @@ def _passed(memory: int, thresholds: list[int], request: Request) -> int:
 def _fluid(requests: list[Request], volumes: list[int], rate: int) -> list[int]:
     """Return completions of the fluid that serves the least remaining volume first, ascending.
 
-    By every time it completes as many requests as any schedule can.  Time is counted in units:
+    By every time it completes as many requests as any schedule can (Claim 2.2 of
+    ``docs/theory/bounds.md``).  Time is counted in units:
     round t is the units (t - 1) rate + 1 .. t rate.
     """
     jobs = [(r.arrival * rate, 0, v) for r, v in paired(requests, volumes)]

@@ -51,7 +51,7 @@ class Work:
     copies of states, labels of a search.  Tables are charged so that STEPS allow at most BYTES.
     Integers of many digits are slow, and large: then a step counts ``weight`` times.
 
-    ``part`` names the current work.
+    ``part`` names the current work; the budget is ``is_fixed`` if the reader set it.
     """
 
     def __init__(
@@ -63,7 +63,7 @@ class Work:
     ) -> None:
         if times is not None and not 0 < times < math.inf:  # NaN fails this test
             raise ValueError("budget: must be a positive number")
-        self.is_told, self.progress = times is not None, progress
+        self.is_fixed, self.progress = times is not None, progress
         self.times, self.jobs = times or 1.0, jobs
         self.used, self.weight, self.mark, self.part = 0, 1, MARK, ""
 
@@ -72,7 +72,7 @@ class Work:
         if stated is None:
             return
         refuse(stated < 2, "budget: must be at least 2")
-        if not self.is_told:
+        if not self.is_fixed:
             if stated > MOST_STATED:
                 raise Unreadable(f"the file says that it needs {_needed(stated)}")
             self.times = stated
@@ -121,6 +121,7 @@ class Work:
         context, running = multiprocessing.get_context("fork"), []
         before = self.used
         try:
+            # Parts take turns with the items, so that each has dear and cheap ones.
             for part in range(1, parts):
                 reader, writer = context.Pipe(duplex=False)
                 arguments = (writer, items[part::parts], call)

@@ -299,7 +299,7 @@ class TestSmoothing:
                 # Sums of at most so many terms: tau times the logarithm of their number.
                 starts = sum(math.log(30) for _ in instance)
                 rest = evaluator.knots.weights().sum() * math.log(10**4)
-                taus = float(evaluator._taus.max())
+                taus = float(evaluator.taus.max())
                 assert point.smooth >= point.exact - taus * (starts + rest) - 1e-9 * scale
 
 

@@ -36,7 +36,7 @@ class TestSets:
         left = undominated(Layer(rows, none, began, none), states, 5)
         assert left.began.tolist() == [5, 7]
 
-    def test_many_requests_are_solved(self) -> None:
+    def test_seventy_requests_that_fit_by_twos_are_solved(self) -> None:
         """Seventy that fit two at a time: two complete at each of 35 rounds."""
         result = solve(Instance(4, [Request(0, 1, 1)] * 70), "exact", time_limit=60)
         assert result.schedule is not None
@@ -48,7 +48,7 @@ class TestOneMore:
     """A label that has started one more request may dominate another."""
 
     @pytest.mark.slow
-    def test_by_the_definition(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_the_dropped_are_those_of_the_definition(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(dominance, "map_ranges", partial(map_ranges, fewest=1))
         source = np.random.default_rng(7)
         beaten = 0
@@ -76,7 +76,7 @@ class TestOneMore:
         assert beaten > 20
 
     @pytest.mark.slow
-    def test_seventy_requests(self) -> None:
+    def test_a_difference_in_the_second_word_of_a_set_counts(self) -> None:
         """The request that makes the difference is in the second word of the set."""
         states = States.of(Instance(3, [Request(0, 1, 1)] * 70))
         rows = np.full((2, 70), DONE, dtype=np.int32)

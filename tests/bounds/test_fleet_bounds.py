@@ -78,7 +78,7 @@ def test_more_workers_than_requests_are_of_no_use() -> None:
             assert bound(fleet, method).value == 5
 
 
-def test_parts_between_idle_gaps() -> None:
+def test_bounds_of_parts_between_idle_gaps_add_up() -> None:
     late = [Request(r.arrival + 1000, r.prompt, r.output) for r in [Request(0, 2, 1)] * 3]
     instance = Instance(5, [Request(0, 2, 1)] * 3 + late, workers=2)
     assert bound(instance, "configuration").value == 8
@@ -91,7 +91,7 @@ def test_a_fleet_has_a_schedule_to_start_from() -> None:
         assert known(search.schedule).check().feasible
 
 
-def test_one_request_served_as_fast_as_all_workers() -> None:
+def test_the_bound_serves_one_request_as_fast_as_all_workers() -> None:
     """One request at a rate above 1 is no schedule, and leaving that out would be no bound."""
     server = Server([(2, 0)], 0, 0)
     triples = [(0, 3, 2), (0, 3, 1), (0, 0, 2)]
@@ -101,7 +101,7 @@ def test_one_request_served_as_fast_as_all_workers() -> None:
     assert optimum(5, triples, server=server, workers=2) == 10
 
 
-def test_bounds_of_many_numbers_of_workers_at_once() -> None:
+def test_bounds_of_many_numbers_of_workers_are_those_of_each() -> None:
     instance = Instance(5, [Request(0, 2, 1)] * 3 + [Request(9, 1, 3)] * 3)
     found = bounds_by_workers(instance, (3, 1, 2))
     assert list(found) == [1, 2, 3]
@@ -123,7 +123,7 @@ def test_bounds_never_rise_with_the_number_of_workers() -> None:
     assert values[0] > 2 * values[-1]
 
 
-def test_no_time_and_no_requests() -> None:
+def test_without_time_or_requests_there_is_a_bound() -> None:
     instance = generate("arrival-1", 20, seed=1)
     found = bounds_by_workers(instance, (1, 2), time_limit=0)
     assert found[1].value >= volume_bound(instance)

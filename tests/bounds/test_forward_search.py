@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import cache, partial
 from itertools import islice
@@ -19,7 +19,6 @@ from test_configurations import drawn_knots, drawn_prices, drawn_starts, windows
 
 from kvopt import Instance, Request, generate, solve
 from kvopt.bounds.configurations import dominance, expand
-from kvopt.bounds.configurations import forward_search as module
 from kvopt.bounds.configurations.dual_ascent import STAGES, DualAscent
 from kvopt.bounds.configurations.evaluation import FORBIDDEN, Evaluation, evaluate
 from kvopt.bounds.configurations.expand import TooWide
@@ -76,8 +75,9 @@ class TestSweep:
     def test_any_prices_leave_the_optimum(self, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
         """Also where rounds are free after the last price, or threads share the work."""
         source = random.Random(kind)
+        forward: Callable[..., ForwardSearch] = ForwardSearch
         if kind == "long":  # as if rounds were too many for 16 bits
-            monkeypatch.setattr(module, "_LAST_SHORT", 0)
+            forward = partial(ForwardSearch, last_short=0)
         if kind == "threads":
             for loops in (dominance, expand):
                 monkeypatch.setattr(loops, "map_ranges", partial(map_ranges, fewest=1))
@@ -94,7 +94,7 @@ class TestSweep:
             optimum = brute_force.optimum(*plain(instance))
             threads = 3 if kind == "threads" else 1
             assert_exhaustive(
-                ForwardSearch(states, predecessors, found, 0, threads=threads), instance, optimum
+                forward(states, predecessors, found, 0, threads=threads), instance, optimum
             )
 
     @pytest.mark.slow
@@ -118,7 +118,7 @@ class TestSweep:
                 assert forward.search_exhaustively(LIMIT) is None
         assert impossible > 0
 
-    def test_many_alike(self) -> None:
+    def test_alike_requests_leave_the_optimum(self) -> None:
         for shape, memory in (((1, 2), 6), ((0, 3), 7), ((2, 1), 3)):
             for arrivals in ((0,) * 7, (0, 0, 1, 1, 3, 3), (4, 0, 2, 0, 4)):
                 instance = instance_of(memory, [(a, *shape) for a in arrivals])

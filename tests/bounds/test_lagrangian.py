@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 import pytest
@@ -102,7 +103,8 @@ def test_rounding_loses_less_than_a_millionth() -> None:
 def test_same_seed_same_bound_and_threads_do_not_matter(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(scan, "_FEW", 0)  # else one thread would do all the work
+    # By default one thread would do all the work.
+    monkeypatch.setattr(scan, "Scanner", partial(Scanner, few_steps=0))
     instance = generate("arrival-2", 40, seed=4)
     values = {bound(instance, "lagrangian", threads=threads).value for threads in (1, 2, 2)}
     assert len(values) == 1
@@ -144,7 +146,8 @@ def test_no_time_gives_the_volume_bound_and_says_so() -> None:
 def test_a_climb_with_a_share_of_the_time_ends_once_it_gains_too_little(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(lagrangian, "_FIRST_LOOK", 0.0)
+    soon = partial(lagrangian.rising_prices, first_look=0.0)
+    monkeypatch.setattr(lagrangian, "rising_prices", soon)
     instance, values = generate("arrival-1", 30, seed=1), []
     for seconds in (math.inf, 600.0):
         search = Search(instance)
@@ -167,7 +170,7 @@ def test_too_many_rounds_are_refused_in_words() -> None:
 
 
 @pytest.mark.slow
-def test_long_outputs_and_empty_instances() -> None:
+def test_long_outputs_and_empty_instances_have_a_bound() -> None:
     search = Search(Instance(10, []))
     ascend(search, search.budget)
     assert search.lower_bound == 0

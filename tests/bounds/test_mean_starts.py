@@ -15,7 +15,7 @@ from strategies import instances, plain, random_instances
 from kvopt import Instance, Request
 from kvopt.bounds import fluid
 from kvopt.bounds.kinds import Kinds
-from kvopt.bounds.lp import averaged_minimisers, lp_vertex
+from kvopt.bounds.lp import averaged_minimisers, lp_vertices
 from kvopt.bounds.mean_starts import (
     dealt,
     lagrangian_mean_starts,
@@ -23,7 +23,7 @@ from kvopt.bounds.mean_starts import (
     lp_nonzeros,
 )
 from kvopt.errors import TooLarge
-from kvopt.incumbent.incumbent import Search
+from kvopt.incumbent.limits import Limits
 from kvopt.kernels.budget import Budget
 from kvopt.problem.families import generate
 
@@ -37,8 +37,7 @@ def test_a_vertex_of_the_lp_is_found_at_the_size_of_table_4() -> None:
     """155,964 columns; an interior-point method on another form of the LP gave the value."""
     instance = generate("uniform", n=100, memory=100, seed=0)
     assert latency(instance, lp_mean_starts(instance)) == pytest.approx(34172.1126)
-    vertex = lp_vertex(Search(instance), Budget())
-    assert vertex is not None
+    *_, vertex = lp_vertices(instance, Budget(), Limits())
     rows = len(Kinds.of(instance)) + len(vertex.prices)
     assert (vertex.mass > 0).sum() <= rows  # what no vertex has more of
     assert np.bincount(vertex.places, vertex.mass) == pytest.approx(Kinds.of(instance).counts)
@@ -118,5 +117,6 @@ def test_a_backlog_ends_with_its_last_interval() -> None:
     for instance in random_instances(60, 2, most_requests=12):
         backlog = Instance(instance.memory, [Request(0, *r.shape) for r in instance])
         end = fluid.fluid_end(backlog)
-        ends = fluid._intervals(backlog, backlog.memory).ends
+        volumes = np.array([request.volume for request in backlog], dtype=object)
+        ends = fluid.one_at_a_time(0 * volumes, volumes, volumes).ends
         assert end == max((-(-end // backlog.memory) for end in ends), default=0)

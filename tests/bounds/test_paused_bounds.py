@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from functools import partial
 
 import brute_force
 import numpy as np
@@ -37,7 +38,9 @@ RISING_PRICES = token_prices((0, 7, 4, 1), 9)
 
 
 @pytest.mark.parametrize(("problem", "runs", "pauses"), WORKED)
-def test_worked_cases(problem: Problem, runs: int, pauses: int) -> None:
+def test_worked_cases_have_the_optimum_with_and_without_pauses(
+    problem: Problem, runs: int, pauses: int
+) -> None:
     assert brute_force.optimum(*problem) == runs
     assert brute_force.optimum(*problem, scope="pauses") == pauses
     instance = instance_of(*problem)
@@ -86,9 +89,10 @@ def test_a_scan_stops_when_asked() -> None:
 
 
 def test_large_tables_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(scan, "_LARGEST_TABLE", 1)
+    scanner = partial(Scanner, largest_table=1)
     with pytest.raises(TooLarge, match="pauses make 12 places, the limit is 1"):
-        price_value(RISING, RISING_PRICES, Scanner(Kinds.of(RISING), pauses=True), pauses=True)
+        price_value(RISING, RISING_PRICES, scanner(Kinds.of(RISING), pauses=True), pauses=True)
+    monkeypatch.setattr(scan, "Scanner", scanner)
     search = Search(as_problem(RISING, scope=Scope.PAUSES))
     ascend(search, search.budget)
     assert search.checked is not None, "the first prices are evaluated without compiled code"

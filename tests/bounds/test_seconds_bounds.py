@@ -215,7 +215,7 @@ def test_a_limit_is_kept_and_gives_a_bound() -> None:
     assert found.value_ns == shares_bound(instance, A100, found.proof)
 
 
-def test_exact_where_floats_and_64_bits_end() -> None:
+def test_it_is_exact_where_floats_and_64_bits_end() -> None:
     big, most = 2**52, 2**53 - 1
     rows = [Request(0, big, 900, arrival_seconds=0.0), Request(0, 1, big, arrival_seconds=0.0)]
     server = Server([(most, most)], most, most)
@@ -237,7 +237,7 @@ def test_large_caches_and_long_rounds_pass_64_bits() -> None:
     assert 0 < seconds_bound(instance, model).value_ns <= optimum
 
 
-def test_nothing_to_do_and_unknown_times() -> None:
+def test_nothing_to_do_costs_nothing_and_unknown_times_are_refused() -> None:
     assert seconds_bound(Instance(5, []), A100).value_ns == 0
     with pytest.raises(InvalidInput, match="round_ms"):
         seconds_bound(Instance(5, [Request(3, 1, 1)]), A100)
@@ -360,7 +360,7 @@ def test_a_roof_does_not_cover_chunks() -> None:
     assert [proved(problem, SharesProof(lines)) for lines in ((0, 1), (1,))] == [95, 93]
 
 
-def test_the_worked_case_of_pieces() -> None:
+def test_the_worked_case_of_pieces_is_below_that_of_runs() -> None:
     """Pieces of the prompt reach 3,020 ns where runs take 3,740."""
     model = BatchTime([Line(100, 0), Line(0, 10)])
     instance = Instance(200, [Request(0, 0, 20), Request(0, 90, 1)])

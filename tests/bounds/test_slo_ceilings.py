@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from fractions import Fraction
 from math import inf
 from typing import Any, NamedTuple
 
 import pytest
 from brute_force import Due, Server, Triple, most_in_time
+from certificates import prices_between
 from definitions import cheapest_run, cheapest_times
 from effort import many
 from known import known
@@ -22,14 +22,14 @@ from kvopt.bounds.slo_ceiling import least_times, slo_ceiling, spans_of
 from kvopt.heuristics.attaining.in_rounds import AttainingSets, attaining_in_rounds
 from kvopt.heuristics.attaining.in_seconds import attaining_in_seconds
 from kvopt.incumbent.in_time import attained_in
-from kvopt.incumbent.proofs import SharedRoundsProof, SloPrices
+from kvopt.incumbent.proofs import PriceProof, SharedRoundsProof
 from kvopt.problem.arrays import Floats
 from kvopt.problem.clocks import Seconds
 from kvopt.problem.slo import Levels
 from kvopt.verify import check_slo as checked
 from kvopt.verify.certified_problem import Clock, Problem
 from kvopt.verify.certified_problem import Request as Plain
-from kvopt.verify.check_slo import TimePrices
+from kvopt.verify.check_prices import Costs, cells_of, cheapest_cost
 from kvopt.verify.check_slo import most_in_time as checked_most
 from kvopt.verify.step_budget import Invalid, Work
 
@@ -140,11 +140,10 @@ def drawn_prices(case: Case, source: random.Random) -> dict[str, Any]:
     borders = sorted({0, source.randint(0, last), last})
     prices = [source.choice((60, 60 + source.randint(-9, 9))) for _ in borders[1:]]
     size = source.randint(2, 12) * (3 * case.memory if case.server else 1)
-    proof: dict[str, Any] = {"times": borders, "numerators": prices, "denominator": 60 * size}
+    lines: Sequence[int] | None = None
     if case.server:
-        several = range(len(case.server.lines))
-        proof["lines"] = [0] if "chunks" in case.scope else list(several)
-    return proof
+        lines = [0] if "chunks" in case.scope else range(len(case.server.lines))
+    return prices_between(borders, prices, 60 * size, lines)
 
 
 def drawn_shared(case: Case, source: random.Random) -> dict[str, Any]:
@@ -177,17 +176,22 @@ def test_costs_of_runs_are_those_of_the_definition() -> None:
     source = random.Random(3)
     for _ in range(many(400)):
         borders = sorted(source.sample(range(25), source.randint(2, 6)))
-        table = TimePrices(borders, [source.randint(0, 9) for _ in borders[1:]])
+        prices = [source.randint(0, 9) for _ in borders[1:]]
+        (tokens,) = prices_between(borders, prices, 1)["resources"]
+        at_times = [0] * borders[0] + tokens["numerators"]
         request = Plain(source.randint(0, 12), source.randint(0, 5), source.randint(1, 9))
         begin, latest = request.arrival, request.arrival + source.randint(0, 20)
-        assert table.of_run(request, latest) == cheapest_run(table, request, latest)
+        last = min(latest, max(begin, borders[-1]))
+        least = cheapest_run(dict(enumerate(at_times, 1)), request, last)
+        assert Costs(0, at_times, 9, Work()).lowest(*request, latest=latest) == least
+        cells = cells_of(tokens)
         end, top = latest + request.output, request.prompt + request.output
         for window, later in (
             ((begin, end, end), 0),
             ((begin, source.randint(begin + 1, end), end), request.output - 1),
         ):
-            asked = (window, request.output, later, top, 1, 1)
-            assert table.of_cheapest(*asked) == cheapest_times(table, *asked)
+            asked = (window, cells, request.output, later, top, 1, 1)
+            assert cheapest_cost(*asked) == cheapest_times(*asked)
 
 
 def test_several_workers_share_no_memory_and_one_ceiling() -> None:
@@ -225,8 +229,7 @@ def test_a_restart_counts_by_the_run_that_is_not_lost() -> None:
     assert most_in_time(2, pair, [Due(1)] * 2, scope="pauses") == 2
     paused = slo_ceiling(instance, within(instance, ttft=1), scope=Scope.PAUSES)
     assert paused.value == 2
-    assert isinstance(paused.proof, SloPrices)
-    assert Fraction(paused.proof.paid, paused.proof.denominator) >= 0
+    assert isinstance(paused.proof, PriceProof)
 
 
 # ---- ceilings and floors of fleets, against all schedules of tiny ones

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +18,6 @@ from msgspec import to_builtins
 from kvopt import Instance, Request, bound, generate, run
 from kvopt.bounds.prices import price_bound, thresholds
 from kvopt.bounds.slots import coarse_prices, sampled
-from kvopt.formulations.highs import solved_relaxation
 from kvopt.heuristics.list_schedules import offer_list_schedules
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.proofs import PriceProof, Slots, token_prices
@@ -168,8 +166,9 @@ def test_the_coarse_program_stands_for_all_requests() -> None:
     instance = crowded(200)
     search = Search(instance)
     offer_list_schedules(search)
-    schedule, solve = known(search.schedule), partial(solved_relaxation, search)
-    coarse = coarse_prices(instance, schedule, (1, 2), 50, 20, solve, search.budget)
+    coarse = coarse_prices(
+        instance, known(search.schedule), (1, 2), 50, 20, search.budget, search.limits
+    )
     assert coarse is not None
     assert coarse.borders[0] == 0
     assert (np.diff(coarse.borders) > 0).all()

@@ -164,7 +164,7 @@ class TestBuilding:
         assert found.objective is not None
         assert found.lower_bound is not None
 
-    def test_provenance(self) -> None:
+    def test_provenance_names_versions_and_options(self) -> None:
         made = certify(Instance(1, []), seed=5, time_limit=3, command="kvopt certify x").provenance
         assert made["versions"]["kvopt"] == kvopt.__version__
         assert (made["seed"], made["time_limit"], made["command"]) == (5, 3, "kvopt certify x")
@@ -213,7 +213,7 @@ class TestWriting:
 class TestCommands:
     """``kvopt certify`` and ``kvopt verify``."""
 
-    def test_certify_then_verify(self, run: Run, uneven: Path, tmp_path: Path) -> None:
+    def test_what_certify_writes_is_verified(self, run: Run, uneven: Path, tmp_path: Path) -> None:
         target = tmp_path / "c.json"
         out, err = run.done("certify", uneven, "-P", "mc-sf", "-t", 10, "-o", target)
         assert "total latency 27" in out
@@ -226,7 +226,9 @@ class TestCommands:
         assert content["schema"] == "kvopt.certificate/4"
         assert content["provenance"]["command"].startswith("kvopt certify ")
 
-    def test_json(self, run: Run, uneven: Path, tmp_path: Path) -> None:
+    def test_json_has_both_sides_and_the_verdict(
+        self, run: Run, uneven: Path, tmp_path: Path
+    ) -> None:
         target = tmp_path / "c.json"
         found = run.json("certify", uneven, "-P", "fcfs", "-t", 10, "-o", target)
         assert found["upper"] == 27
@@ -237,7 +239,9 @@ class TestCommands:
         assert report["valid"]
         assert report["report"][-1] == "VALID"
 
-    def test_a_schedule_made_elsewhere(self, run: Run, uneven: Path, tmp_path: Path) -> None:
+    def test_a_schedule_of_a_file_is_judged_or_refused(
+        self, run: Run, uneven: Path, tmp_path: Path
+    ) -> None:
         schedule, target = tmp_path / "s.json", tmp_path / "c.json"
         schedule.write_text('{"schema": "kvopt.schedule/1", "starts": [0, 3, 7, 12]}')
         args = ("certify", uneven, "--schedule", schedule, "-t", 5, "-o", target)

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable
 
 import pytest
+from certificates import prices_between
 from claims import Problem
 from drawn_claims import Content, drawn, proof_of, restricted, some_lines
 from effort import many
@@ -64,12 +65,15 @@ def test_no_more_attain_than_any_prices_say() -> None:
     source, known = random.Random(7), Counter[str]()
     for _ in range(many(200)):
         content = drawn(source)
-        times = sorted(source.sample(range(-2, 30), source.randint(2, 6)))
+        times = sorted(source.sample(range(30), source.randint(2, 6)))
         scale = source.choice((1, 3, 10))
-        prices = {"times": times, "denominator": scale,
-                  "numerators": [source.randint(0, scale) for _ in times[1:]]}  # fmt: skip
-        if content["clock"] != "rounds":
-            prices["lines"] = some_lines(content, source)
+        lines = None if content["clock"] == "rounds" else some_lines(content, source)
+        numbers = [source.randint(0, scale) for _ in times[1:]]
+        prices = prices_between(times, numbers, scale, lines)
+        if lines is None and "pauses" not in content["scope"] and source.random() < 0.5:
+            numbers = [source.randint(0, scale) for _ in times]
+            slots = {"name": "slots", "capacity": source.randint(1, 3), "times": times}
+            prices["resources"].append({**slots, "numerators": numbers})
         unit = "" if content["clock"] == "rounds" else "ns"
         lengths = [source.randint(1, most) for most in (20, 5, 30)]
         limits = {name: f"{n}ns" if unit else n

@@ -132,7 +132,7 @@ class TestReplay:
 
     @pytest.mark.slow
     @pytest.mark.parametrize("n", [10, 16])
-    def test_bounds_of_more_requests(self, n: int) -> None:
+    def test_bounds_of_more_requests_are_what_was_offered(self, n: int) -> None:
         instance = generate("arrival-2", n, seed=2)
         search = Search(instance, Limits(time_limit=20))
         offer_list_schedules(search)

@@ -72,7 +72,7 @@ def test_searches_with_completion_bounds_agree_with_all_schedules() -> None:
 
 
 @pytest.mark.slow
-def test_ceilings_by_definition() -> None:
+def test_ceilings_agree_with_their_definition() -> None:
     source = random.Random(5)
     for made in (certificate, paused_certificate):
         for _ in range(many(8)):

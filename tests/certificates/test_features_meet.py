@@ -20,6 +20,7 @@ from certificates import (
     claiming,
     judged,
     places_in,
+    prices_between,
     prices_proof,
     split,
     value_at,
@@ -208,7 +209,7 @@ def in_time() -> dict[str, Any]:
     """Return a valid one in rounds, of which a request attains its service level."""
     rows = [{"arrival": 0, "prompt": 3, "output": 2, "e2e": 2} for _ in range(2)]
     instance = {"schema": "kvopt.instance/2", "memory": 5, "requests": rows}
-    prices = {"times": [0, 2], "numerators": [1], "denominator": 9}
+    prices = prices_proof(9, 1, [1, 1])
     stage = {"denominator": 1, "peaks": [[5, 2]], "times": [2], "numerators": [[1, 0]]}
     return claiming(
         instance,
@@ -358,7 +359,10 @@ ATTAINED: dict[str, tuple[Change, str]] = {
         ),
         "not one block",
     ),
-    "a price below 0": (lambda c: c["slo"]["proof"].update(numerators=[-1]), "negative"),
+    "a price below 0": (
+        lambda c: c["slo"]["proof"]["resources"][0].update(numerators=[-1]),
+        "negative",
+    ),
     "no number": (lambda c: c["lower"].update(value=float("nan")), "not a finite number"),
 }
 
@@ -554,7 +558,7 @@ def test_runs_with_pauses_that_are_none_are_invalid(
         "round_ms": 1,
         "requests": rows,
     }
-    proof = {"times": [], "numerators": [], "denominator": 1, "lines": [0]}
+    proof = prices_between([0, 1], [0], 1, [0])
     run = {"value": 0, "segments": segments, "attained": 1}
     said["slo"] = {
         "limits": {"e2e": 1000}, "ceiling": 1, "proof": proof, "attained": [],
@@ -572,7 +576,7 @@ def test_runs_with_pauses_that_are_none_are_invalid(
 
 
 @pytest.mark.parametrize("workers", [3, 10_001])
-def test_more_workers_than_there_is_work_for(workers: int, tmp_path: Path) -> None:
+def test_more_workers_than_there_is_work_for_change_nothing(workers: int, tmp_path: Path) -> None:
     """The bound is that of as many as there are requests, and the schedule fits as it did."""
     said = fleet_certificate()
     rehashed(said, workers=workers)
@@ -620,7 +624,7 @@ def test_a_search_that_is_too_long_leaves_what_is_known() -> None:
 
 
 @pytest.mark.parametrize("before", [0, 1, 4])
-def test_prices_of_late_requests(tmp_path: Path, before: int) -> None:
+def test_prices_of_late_requests_are_valid_and_written_again(tmp_path: Path, before: int) -> None:
     """No price is laid out for the rounds before."""
     late = Instance(3, [Request(10**12, 2, 1, f"r{i}") for i in range(2)])
     proof = prices_proof(1000, 10**12 + 1 - before, [1] * before + [357])
@@ -632,7 +636,7 @@ def test_prices_of_late_requests(tmp_path: Path, before: int) -> None:
     assert verify(tmp_path / "d.json").valid
 
 
-def test_a_part_without_requests(tmp_path: Path) -> None:
+def test_a_part_without_requests_is_valid_and_written_again(tmp_path: Path) -> None:
     parts = [
         {"from": 0, "proof": prices_proof(9, 1, [1])},
         {"from": 1, "proof": {"kind": "volume"}},

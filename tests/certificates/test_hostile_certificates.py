@@ -96,27 +96,27 @@ class TestMutations:
                     refused += 1
         return refused, accepted
 
-    def test_of_a_certificate_with_everything_in_it(self, tmp_path: Path) -> None:
+    def test_most_changes_of_a_full_certificate_are_refused(self, tmp_path: Path) -> None:
         content = certificate(EC1, random.Random(3))
         content["policies"].append(LOST)
         refused, accepted = self.refused_and_accepted(tmp_path / "c", content)
         assert refused > 5 * accepted > 0
 
     @pytest.mark.slow
-    def test_of_a_certificate_in_seconds(self, tmp_path: Path) -> None:
+    def test_most_changes_of_a_certificate_in_seconds_are_refused(self, tmp_path: Path) -> None:
         content = in_seconds()
         refused, accepted = self.refused_and_accepted(tmp_path / "c", content)
         assert any("with 2 evictions" in line for line in judged(tmp_path / "c", content).lines)
         assert refused > 3 * accepted > 0
 
-    def test_of_a_certificate_of_a_fleet(self, tmp_path: Path) -> None:
+    def test_most_changes_of_a_certificate_of_a_fleet_are_refused(self, tmp_path: Path) -> None:
         fleet = Instance(3, [Request(0, 0, 3), Request(0, 1, 2), Request(5, 1, 1)], workers=2)
         content = json.loads(certificate_text(certify(fleet, ["fcfs", "svf"])))
         refused, accepted = self.refused_and_accepted(tmp_path / "c", content)
         assert refused > 3 * accepted
 
     @pytest.mark.slow
-    def test_of_random_certificates(self, tmp_path: Path) -> None:
+    def test_changes_of_random_certificates_prove_nothing_false(self, tmp_path: Path) -> None:
         source = random.Random(31)
         for instance in random_instances(
             many(12), 22, most_requests=3, most_memory=7, most_output=4
@@ -190,7 +190,9 @@ class TestShape:
     """What is not shaped like a certificate is unreadable."""
 
     @pytest.mark.parametrize(("place", "value"), WRONG)
-    def test_wrong_words_and_parts(self, tmp_path: Path, place: Place, value: object) -> None:
+    def test_wrong_words_and_parts_are_unreadable(
+        self, tmp_path: Path, place: Place, value: object
+    ) -> None:
         content = certificate(EC1, random.Random(1))
         verdict = judged(tmp_path / "c", changed(content, place, lambda _: value))
         assert_unreadable(verdict)
@@ -247,13 +249,13 @@ class TestHostile:
     """Quick, one line, exit 2, and little memory."""
 
     @pytest.mark.parametrize("name", HOSTILE)
-    def test_refused_at_once(self, tmp_path: Path, name: str) -> None:
+    def test_hostile_files_are_refused_at_once(self, tmp_path: Path, name: str) -> None:
         verdict = judged(tmp_path / "c", HOSTILE[name])
         assert_unreadable(verdict)
         assert len(verdict.lines[0]) < 300
 
     @pytest.mark.parametrize("raw", [b"\xff\xfe{}", b"\x80", VALID.encode("utf-16")])
-    def test_not_utf_8(self, tmp_path: Path, raw: bytes) -> None:
+    def test_what_is_not_utf_8_is_unreadable(self, tmp_path: Path, raw: bytes) -> None:
         (tmp_path / "c").write_bytes(raw)
         assert verify(tmp_path / "c").exit_status == 2
 
@@ -266,7 +268,7 @@ class TestHostile:
             "UNREADABLE: is compressed: unpack it first, with xz -d or gzip -d",
         )
 
-    def test_no_file(self, tmp_path: Path) -> None:
+    def test_a_missing_file_is_unreadable(self, tmp_path: Path) -> None:
         for path in (tmp_path, tmp_path / "missing", "a\0b"):
             assert verify(path).exit_status == 2
 

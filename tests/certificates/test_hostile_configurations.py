@@ -66,7 +66,9 @@ class TestHostile:
             assert judged(tmp_path / "c", forged(("target",), target)).valid
 
     @pytest.mark.parametrize(("place", "value"), FORGED)
-    def test_parts_that_do_not_fit(self, tmp_path: Path, place: Place, value: object) -> None:
+    def test_parts_that_do_not_fit_are_invalid(
+        self, tmp_path: Path, place: Place, value: object
+    ) -> None:
         # The target is proved by the first stage, so that the second need not be looked at.
         for target in (-99, 13):
             verdict = judged(tmp_path / "c", forged(place, value, target))
@@ -80,7 +82,7 @@ class TestHostile:
             assert judged(tmp_path / "c", content).exit_status == int(searched)
 
     @pytest.mark.slow
-    def test_a_claim_of_one_more(self, tmp_path: Path) -> None:
+    def test_a_claim_of_one_more_is_invalid(self, tmp_path: Path) -> None:
         for problem, proof, value in examples()[:150]:
             for more in (0, 1):
                 claim = content_of(problem, proof, (value or 0) + more)
@@ -108,12 +110,12 @@ class TestHostile:
         assert proved(problem, proof_of([{**STAGE, "peaks": [[2**52, 6]]}])) == 2**53 - 2
 
     @pytest.mark.parametrize("problem", [SMALL, (7, ((0, 1, 3),) * 9), (9, ())])
-    def test_targets_far_above(self, problem: Problem) -> None:
+    def test_targets_far_above_are_refused(self, problem: Problem) -> None:
         proof = proof_of([STAGE], 10**15, True)
         with pytest.raises((Unreadable, Invalid), match=r"needs about|a total latency of 0"):
             value_of_proof(plainly(problem), proof, Work())
 
-    def test_far_arrivals(self) -> None:
+    def test_far_arrivals_are_evaluated_and_not_searched(self) -> None:
         problem = 7, ((0, 1, 3), (10**12, 1, 3))
         assert proved(problem, proof_of([STAGE])) is not None
         with pytest.raises(Unreadable, match="lower: configurations: needs about"):
@@ -124,7 +126,9 @@ class TestHostile:
         with pytest.raises(Unreadable, match="lower: configurations: needs about"):
             value_of_proof(plainly(problem), proof_of([STAGE], 10**14 + 3, True), Work())
 
-    def test_partial_schedules_at_one_time(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_partial_schedules_at_one_time_are_limited(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         problem = 30, tuple((0, s, o) for s in (1, 2, 3) for o in (2, 3, 4))
         proof = proof_of([{**STAGE, "peaks": [], "numerators": [[]] * 3}], 10**3, True)
         monkeypatch.setattr("kvopt.verify.step_budget.BYTES", 10**5)
@@ -143,7 +147,7 @@ class TestHostile:
             with pytest.raises(Unreadable, match="budget of"):
                 value_of_proof(plainly(problem), proof, Work())
 
-    def test_no_requests(self) -> None:
+    def test_no_requests_prove_zero_and_no_more(self) -> None:
         empty: Problem = (7, ())
         assert proved(empty, proof_of([STAGE])) == 0
         assert proved(empty, proof_of([STAGE], 0, True)) == 0
@@ -153,7 +157,7 @@ class TestHostile:
 class TestReport:
     """The report says what was looked at."""
 
-    def test_stages(self) -> None:
+    def test_the_report_names_the_stages(self) -> None:
         proof = proof_of([STAGE, STAGE], 13)
         value = proved(SMALL, proof)
         assert value is not None
@@ -164,7 +168,7 @@ class TestReport:
     def test_stages_after_the_target_is_proved_are_not_counted(self) -> None:
         assert "at 3 times gives 0\n" in words(SMALL, proof_of([STAGE, STAGE], 0), 0)
 
-    def test_what_the_package_writes(self) -> None:
+    def test_what_the_package_writes_is_searched(self) -> None:
         rows = tuple(map(tuple, STAGE["numerators"]))
         peaks = tuple((peak, rounds) for peak, rounds in STAGE["peaks"])
         stage = StatePrices(STAGE["denominator"], peaks, tuple(STAGE["times"]), rows)

@@ -65,7 +65,7 @@ def program() -> Path:
 
 @needs_coq
 @pytest.mark.slow
-def test_both_checkers_of_good_false_and_uncovered_certificates(
+def test_both_checkers_agree_on_good_false_and_uncovered_certificates(
     program: Path, tmp_path: Path
 ) -> None:
     plain = certificate(EC1, random.Random(1))

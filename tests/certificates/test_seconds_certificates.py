@@ -47,6 +47,16 @@ def content(instance: Instance, model: BatchTime, *policies: str) -> dict[str, A
     return found
 
 
+def test_means_count_each_latency_as_often_as_its_weight(tmp_path: Path) -> None:
+    requests = [Request(0, 0, 1, weight=w, arrival_seconds=0) for w in (9, 1)]
+    found = certify(Instance(9, requests), ["fcfs"], clock=Seconds(BatchTime([Line(10**9, 0)])))
+    assert found.objective == 10 * 10**9
+    assert found.worded_total(found.objective, up=True) == "1.000000"
+    assert "a mean latency of 1.000000 s" in known(found.eager_sentence)
+    lines = judged(tmp_path / "c.json", json.loads(certificate_text(found))).lines
+    assert any("has a mean latency below 1.000000 s" in line for line in lines)
+
+
 def test_certificates_of_traffic_verify() -> None:
     drawn = generate("conversation", 80, 3000, seed=4)
     source = random.Random(1)

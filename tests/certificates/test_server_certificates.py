@@ -185,7 +185,7 @@ def test_checker_and_package_agree_on_spoiled_records() -> None:
     assert min(verdicts) > 100
 
 
-def test_a_run_that_says_less_than_it_finds_is_refused() -> None:
+def test_a_run_with_wrong_cached_tokens_is_refused() -> None:
     chat = Instance(
         12, [Request(t, 8, 2, prefix=("a", "b")) for t in (0, 0, 4)], block_tokens=4,
         round_ms=0.001,

@@ -60,6 +60,11 @@ def test_json_has_the_ceiling_at_the_top_and_counts_of_policies() -> None:
     assert "slo" not in json.loads(certificate_text(plain))
 
 
+def prices_in(claim: Any) -> Any:
+    """Return the resource of the prices of a ceiling."""
+    return claim["proof"]["resources"][0]
+
+
 Change = Callable[[Any], object]
 CHANGES: dict[str, Change] = {
     "a lower ceiling": lambda c: c.update(ceiling=c["ceiling"] - 1),
@@ -77,10 +82,14 @@ CHANGES: dict[str, Change] = {
     "a worker too few": lambda c: c["best"].update(workers=c["best"].get("workers", [0])[1:]),
     "a worker too many": lambda c: c["best"].update(workers=[2, *c["best"].get("workers", [])[1:]]),
     "an early start": lambda c: c["best"]["starts"].__setitem__(0, -1),
-    "a negative price": lambda c: c["proof"]["numerators"].__setitem__(0, -1),
-    "a free time": lambda c: c["proof"].update(numerators=[0] * len(c["proof"]["numerators"])),
-    "a price too many": lambda c: c["proof"]["numerators"].append(1),
-    "borders that fall": lambda c: c["proof"]["times"].reverse(),
+    "a negative price": lambda c: prices_in(c).__setitem__("numerators", [-1]),
+    "a free time": lambda c: prices_in(c).update(numerators=[0] * len(prices_in(c)["numerators"])),
+    "a price too many": lambda c: prices_in(c)["numerators"].append(10**9),
+    "times of no price": lambda c: (
+        prices_in(c)["times"].reverse() if "times" in prices_in(c) else prices_in(c).update(first=0)
+    ),
+    "prices of no resource": lambda c: c["proof"].update(resources=[]),
+    "prices of two": lambda c: c["proof"].update(resources=2 * c["proof"]["resources"]),
     "no denominator": lambda c: c["proof"].update(denominator=0),
     "a limit before the arrival": lambda c: c["limits"].update(e2e=-1),
 }
@@ -111,13 +120,20 @@ def test_a_false_claim_is_found(change: Change, text: str, tmp_path: Path) -> No
         read_certificate(path)
 
 
+MACHINE = {"name": "machine", "times": [0, 1], "numerators": [0]}
 OTHERS: dict[str, tuple[Change, str]] = {
     "no line": (
-        lambda c: c["slo"]["proof"].update(lines=[7] if c["clock"] == "rounds" else []), "INVALID"
+        lambda c: c["slo"]["proof"].update(resources=[{**MACHINE, "lines": []}]), "INVALID"
     ),
-    "a line of none": (lambda c: c["slo"]["proof"].update(lines=[7]), "INVALID"),
+    "a line of none": (
+        lambda c: c["slo"]["proof"].update(resources=[{**MACHINE, "lines": [7]}]), "INVALID"
+    ),
     "lines unmixed": (
-        lambda c: (c["slo"]["proof"].update(lines=[0, 1]), c.update(scope="chunks")), "INVALID"
+        lambda c: (
+            c["slo"]["proof"].update(resources=[{**MACHINE, "lines": [0, 1]}]),
+            c.update(scope="chunks"),
+        ),
+        "INVALID",
     ),
     "the first schema": (lambda c: c.update(schema=c["schema"][:-1] + "1"), "UNREADABLE"),
     "a longer limit": (lambda c: c["instance"]["requests"][0].update(e2e=99), "hash"),

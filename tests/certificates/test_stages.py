@@ -31,7 +31,7 @@ def unsearched(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("unsearched")
-def test_a_solvers_word_is_told_of_and_not_certified() -> None:
+def test_a_claim_of_a_solver_has_a_note_and_no_certificate() -> None:
     instance = with_many_configurations(7)
     found = certify(instance, time_limit=20)
     assert found.objective == solve(instance, "cpsat", time_limit=60).lower_bound

@@ -62,7 +62,7 @@ def is_cover(problem: ThreePartition, triples: list[tuple[int, int, int]] | None
 
 
 @pytest.mark.slow
-def test_every_small_problem_three_ways() -> None:
+def test_every_small_problem_is_decided_alike_in_three_ways() -> None:
     answers = []
     for target in range(3, 27):
         for triples in (1, 2):
@@ -88,14 +88,14 @@ def test_the_printed_reduction_never_says_yes() -> None:
 
 
 @pytest.mark.parametrize("target", [19, 20, 23, 24, 28])
-def test_nine_numbers_two_ways(target: int) -> None:
+def test_nine_numbers_are_decided_alike_in_two_ways(target: int) -> None:
     for number, problem in enumerate(problems(target, 3)):
         if number % 5 == 0:
             assert answer_of(problem) == clique(problem)
 
 
 @pytest.mark.parametrize("target", [20, 23, 24])
-def test_decided_through_the_optimum(target: int) -> None:
+def test_the_optimum_decides_and_gives_a_partition(target: int) -> None:
     for number, problem in enumerate(problems(target, 3)):
         if number % 9 == 0:
             found = decide(problem, time_limit=30, threads=1)

@@ -57,7 +57,7 @@ class TestPriceBounds:
 
     @pytest.mark.slow
     @pytest.mark.parametrize("length", [1, 2, 63, 64, 65])
-    def test_outputs_longer_than_the_table(self, length: int) -> None:
+    def test_outputs_longer_than_the_table_are_exact(self, length: int) -> None:
         source = random.Random(length)
         for _ in range(20):
             proof = prices_proof(50, 1, [source.randint(0, 30) for _ in range(length)])
@@ -85,7 +85,7 @@ class TestPriceBounds:
         late = instance_of(7, [(10**15, 1, 2), (10**15 + 3, 1, 2)])
         assert proved(late, prices_proof(2, 1, [1, 1])) == 4 - 7
 
-    def test_arrivals_far_apart(self) -> None:
+    def test_arrivals_far_apart_change_nothing(self) -> None:
         far = instance_of(7, [(0, 1, 4), (10**15, 1, 4), (10**15, 1, 4), (10**15, 2, 4)])
         near = instance_of(7, [(0, 1, 4), (0, 1, 4), (0, 2, 4)])
         numbers = [30, 20, 10]
@@ -110,7 +110,7 @@ class TestPriceBounds:
 class TestReport:
     """The report says in words what was checked and what it proves."""
 
-    def test_both_sides_and_policies(self, tmp_path: Path) -> None:
+    def test_both_sides_and_policies_are_stated(self, tmp_path: Path) -> None:
         instance, mc_sf = instance_of(9, [(0, 1, o) for o in (3, 4, 5, 7)]), [0, 0, 3, 6]
         content = certificate(
             instance,
@@ -148,7 +148,7 @@ class TestReport:
         content = certificate(EC1, random.Random(1), upper=None, lower=None, policies=[])
         assert judged(tmp_path / "c", content).valid
 
-    def test_an_empty_instance(self, tmp_path: Path) -> None:
+    def test_an_empty_instance_is_optimal(self, tmp_path: Path) -> None:
         content = certificate(
             Instance(1, []), random.Random(1), lower={"value": 0, "proof": {"kind": "volume"}}
         )
@@ -171,7 +171,7 @@ class TestRuns:
             ([0, 0, 2], 12, "3 starts for 4 requests"),
         ],
     )
-    def test_schedules(
+    def test_schedules_are_checked_for_rules_and_value(
         self, tmp_path: Path, starts: list[int], value: int, words: str | None
     ) -> None:
         content = certificate(EC1, random.Random(1), policies=[])
@@ -197,7 +197,9 @@ class TestRuns:
             ([[0, 1]], "must be [request, start, end]"),
         ],
     )
-    def test_evictions(self, tmp_path: Path, lost: list[list[int]], words: str | None) -> None:
+    def test_evictions_are_checked_for_rules(
+        self, tmp_path: Path, lost: list[list[int]], words: str | None
+    ) -> None:
         two = instance_of(4, [(0, 1, 3), (0, 1, 3)])
         run = {"policy": "p", "outcome": "completed", "value": 19, "starts": [5, 8], "lost": lost}
         content = certificate(two, random.Random(1), policies=[run])
@@ -248,7 +250,7 @@ class TestIndependence:
         said = f"kvopt.verify needs Python 3.9 or later, this is 3.{release[1]}\n"
         assert (done.returncode, done.stdout, done.stderr) == (2, "", said)
 
-    def test_python_m(self, tmp_path: Path) -> None:
+    def test_python_m_prints_the_verdict_or_its_use(self, tmp_path: Path) -> None:
         path = written(tmp_path / "c.json", json.dumps(certificate(EC1, random.Random(2))))
         done = python("-m", "kvopt.verify", path)
         assert done.returncode == 0

@@ -8,6 +8,7 @@ import resource
 import signal
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ import kvopt
 import kvopt.verify as checker
 from kvopt import BatchTime, Line
 from kvopt.certificates.certificate_files import write_certificate
+from kvopt.cli import certify as commands
 from kvopt.incumbent.proofs import ConfigurationProof
 from kvopt.problem.clocks import Seconds
 from kvopt.verify import apart, verify
@@ -152,7 +154,7 @@ class TestSmallFiles:
             (many_borders, 0, "VALID"),
         ],
     )
-    def test_refused_in_little_room(
+    def test_small_files_are_refused_in_little_memory(
         self, tmp_path: Path, made: Any, status: int, words: str
     ) -> None:
         path = written(tmp_path / "c.json", json.dumps(made()))
@@ -190,24 +192,22 @@ class TestMemory:
     """What needs too much ends with a sentence, whatever happens to the process that checks."""
 
     @pytest.mark.parametrize("module", ["kvopt", "kvopt.verify"])
-    def test_a_table_that_the_system_refuses(
+    def test_a_table_that_the_system_refuses_is_a_verdict(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run, module: str
     ) -> None:
         path = written(tmp_path / "c.json", json.dumps({**a_long_gap(), "budget": 20}))
-        small = "import kvopt.verify.apart as a; a._FILE, a.BYTES = 10**8, 0\n"
-        before, call, after = apart._CODE.partition("apart.answer")
-        monkeypatch.setattr(apart, "_CODE", f"{before}{small}{call}{after}")
+        code = apart.CODE.replace("[2]))", "[2]), memory=10**8)")
+        with_little = partial(apart.verify_apart, code=code)
         if module == "kvopt":
-            code, out, _ = run("verify", path)
-            assert (code, out) == (2, "UNREADABLE: needs more memory than there is\n")
+            monkeypatch.setattr(commands, "verify_apart", with_little)
+            status, out, _ = run("verify", path)
+            assert (status, out) == (2, "UNREADABLE: needs more memory than there is\n")
         else:
-            assert apart.verify_apart(path).lines == (
-                "UNREADABLE: needs more memory than there is",
-            )
+            assert with_little(path).lines == ("UNREADABLE: needs more memory than there is",)
 
-    def test_a_check_that_is_killed(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(apart, "_CODE", "import os; os.kill(os.getpid(), 9)")
-        verdict = apart.verify_apart(tmp_path / "c.json")
+    def test_a_check_that_is_killed_is_a_verdict(self, tmp_path: Path) -> None:
+        code = "import os; os.kill(os.getpid(), 9)"
+        verdict = apart.verify_apart(tmp_path / "c.json", code=code)
         assert verdict.exit_status == 2
         assert "ended without a verdict, with status -9, most likely for want" in verdict.lines[0]
 
@@ -229,7 +229,7 @@ class TestBudget:
         monkeypatch.setattr("kvopt.verify.step_budget.STEPS", 3_000)
         return tmp_path / "c"
 
-    def test_more_is_allowed_and_less(self, path: Path) -> None:
+    def test_the_reader_may_allow_more_or_less(self, path: Path) -> None:
         assert verify(path).exit_status == 2
         assert "verify --budget 2 allows it about 1 min and 1.7 GB" in verify(path).lines[0]
         assert verify(path, 10).valid
@@ -237,7 +237,7 @@ class TestBudget:
         assert verify(path, 0.001).exit_status == 2
 
     @pytest.mark.parametrize("budget", [0, -1, math.inf, math.nan])
-    def test_budgets_that_are_none(self, path: Path, budget: float) -> None:
+    def test_budgets_that_are_none_are_refused(self, path: Path, budget: float) -> None:
         with pytest.raises(ValueError, match="must be a positive number"):
             verify(path, budget)
 
@@ -267,7 +267,9 @@ class TestBudget:
         assert "partial schedules at round 1, the file says fewer" in verdict.lines[0]
 
     @pytest.mark.parametrize(("budget", "status"), [(2, 0), (1, 1), (-5, 1), (2.0, 2), ("2", 2)])
-    def test_the_field(self, tmp_path: Path, budget: object, status: int) -> None:
+    def test_a_budget_in_the_file_is_a_number_from_two_on(
+        self, tmp_path: Path, budget: object, status: int
+    ) -> None:
         found = claimed(9, rows((0, 1, 2)), {"kind": "volume"}, budget=budget)
         assert judged(tmp_path / "c", found).exit_status == status
 
@@ -304,7 +306,9 @@ class TestBudget:
             ["second"],
         ],
     )
-    def test_bad_arguments(self, arguments: list[str], tmp_path: Path, run: Run) -> None:
+    def test_bad_arguments_are_refused(
+        self, arguments: list[str], tmp_path: Path, run: Run
+    ) -> None:
         (tmp_path / "c").write_text(json.dumps(claimed(9, rows((0, 1, 2)), {"kind": "volume"})))
         done = python("-m", "kvopt.verify", tmp_path / "c", *arguments)
         assert done.returncode == 2
@@ -315,7 +319,7 @@ class TestBudget:
         assert not out
         assert err
 
-    def test_good_arguments(self, tmp_path: Path, run: Run) -> None:
+    def test_good_arguments_are_taken(self, tmp_path: Path, run: Run) -> None:
         path = written(tmp_path / "c", json.dumps(claimed(9, rows((0, 1, 2)), {"kind": "volume"})))
         assert run("verify", path, "--budget", "2.5")[0] == 0
         assert python("-m", "kvopt.verify", "--budget", "3", path).returncode == 0

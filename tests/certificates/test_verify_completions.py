@@ -122,7 +122,7 @@ class TestBounds:
     """No schedule below the target pays less from a time on than its members are said to cost."""
 
     @pytest.mark.slow
-    def test_of_every_schedule(self) -> None:
+    def test_no_schedule_costs_less_than_its_bound(self) -> None:
         known = 0
         for seed in range(many(400)):
             problem, stage, cuts = drawn(seed, most=3)
@@ -140,7 +140,7 @@ class TestSearch:
 
     @pytest.mark.slow
     @pytest.mark.parametrize("seed", range(4))
-    def test_targets_around_the_optimum(self, seed: int) -> None:
+    def test_searches_around_the_optimum_agree_with_all_schedules(self, seed: int) -> None:
         for number in range(many(200)):
             problem, stage, cuts = drawn(1000 * seed + number, most=7)
             for more in (-1, 0, 1):

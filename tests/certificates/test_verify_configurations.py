@@ -40,7 +40,7 @@ class TestValues:
     """The verifier computes what the definition says, and that is never too much."""
 
     @pytest.mark.slow
-    def test_it_is_the_definition_and_never_above_the_optimum(self) -> None:
+    def test_values_are_those_of_the_definition_and_never_above_the_optimum(self) -> None:
         tight = refused = 0
         for problem, proof, value in examples():
             assert proved(problem, proof) == value, (problem, proof)

@@ -62,7 +62,7 @@ class TestSplit:
             tight += found == best
         assert tight > many(6)
 
-    def test_parts_by_configurations(self) -> None:
+    def test_parts_by_configurations_add_up(self) -> None:
         source = random.Random(6)
         for _ in range(60):
             memory, near = drawn_problem(source)
@@ -79,18 +79,18 @@ class TestSplit:
         with pytest.raises(Invalid):
             proved(instance, split((0, {"kind": "volume"}), (5, false)))
 
-    def test_of_no_requests(self) -> None:
+    def test_no_requests_prove_zero(self) -> None:
         assert proved(Instance(7, []), split((0, {"kind": "volume"}))) == 0
 
     @pytest.mark.parametrize("begins", [[], [2], [-1], [0, 0], [1, 0], [0, 3, 2]])
-    def test_begins_that_are_none(self, tmp_path: Path, begins: list[int]) -> None:
+    def test_begins_that_are_none_are_invalid(self, tmp_path: Path, begins: list[int]) -> None:
         proof = split(*((begin, {"kind": "volume"}) for begin in begins))
         content = content_of((7, ((1, 1, 2), (4, 1, 3))), proof, 0)
         verdict = judged(tmp_path / "c", content)
         assert verdict.exit_status == 1
         assert verdict.lines[0].startswith("INVALID: lower: ")
 
-    def test_the_report(self, tmp_path: Path) -> None:
+    def test_the_report_counts_parts_and_names_kinds(self, tmp_path: Path) -> None:
         volume, prices = {"kind": "volume"}, prices_proof(1, 1, [])
         proof = split((0, volume), (3, prices), (4, volume))
         content = content_of((7, ((1, 1, 2), (4, 1, 3))), proof, 5)
@@ -104,7 +104,7 @@ class TestSplit:
 class TestAbsoluteClocks:
     """What happens late costs what it costs early."""
 
-    def test_prices(self) -> None:
+    def test_later_prices_of_later_requests_prove_as_much(self) -> None:
         source = random.Random(3)
         for instance in random_instances(many(60), 4, last_arrival=20):
             far = instance_of(
@@ -116,7 +116,7 @@ class TestAbsoluteClocks:
             assert proved(far, later) == proved(instance, proof)
 
     @pytest.mark.slow
-    def test_states(self) -> None:
+    def test_later_states_of_later_requests_prove_as_much(self) -> None:
         for (memory, requests), proof in drawn_proofs(9, many(60)):
             far = tuple((a + FAR, s, o) for a, s, o in requests)
             later = json.loads(json.dumps(proof))
@@ -125,7 +125,7 @@ class TestAbsoluteClocks:
             found = proved_by_states((memory, far), later)
             assert found == proved_by_states((memory, requests), proof)
 
-    def test_times_long_before_the_first_arrival(self) -> None:
+    def test_times_long_before_the_first_arrival_are_exact(self) -> None:
         # Nothing can be active then, but right sides are interpolated from there.
         problem = 7, ((40, 1, 3), (41, 1, 2))
         for times in ([1, 50], [1, 39, 45], [1, 2, 40], [1, 20], [40, 41], [39, 40]):
@@ -175,7 +175,7 @@ class TestForeignText:
     """Whatever a name is, it stands in quotes that it cannot close, on one line."""
 
     @pytest.mark.parametrize("name", NAMES)
-    def test_names(self, tmp_path: Path, name: str) -> None:
+    def test_names_cannot_forge_lines(self, tmp_path: Path, name: str) -> None:
         instance = instance_of(7, [(0, 1, 3), (0, 1, 2)])
         content = certificate(instance, random.Random(1))
         plain_lines = judged(tmp_path / "c", content).lines
@@ -189,7 +189,7 @@ class TestForeignText:
             assert len(line) < 300
             assert outside_quotes(line) in {outside_quotes(other) for other in plain_lines}
 
-    def test_names_in_refusals(self, tmp_path: Path) -> None:
+    def test_names_in_refusals_are_quoted(self, tmp_path: Path) -> None:
         content = certificate(instance_of(7, [(0, 1, 3)]), random.Random(1))
         content["policies"][0].update(policy="upper: fine\nVALID '", value=1)
         (line,) = judged(tmp_path / "c", content).lines
@@ -215,7 +215,7 @@ def outside_quotes(line: str) -> str:
 class TestCovered:
     """A lower bound says of which schedules it speaks."""
 
-    def test_with_a_lower_bound_only(self, tmp_path: Path) -> None:
+    def test_covered_schedules_are_named_with_a_lower_bound_only(self, tmp_path: Path) -> None:
         content = certificate(instance_of(7, [(0, 1, 3)]), random.Random(1))
         lines = judged(tmp_path / "c", content).lines
         assert lines.count(covered_by("runs")) == 1

@@ -38,7 +38,7 @@ class TestSolve:
         assert found["bound_source"] in ("checked", "solver")
         assert found["seconds"] >= 0
 
-    def test_a_table_for_people(self, run: Run, ec1: Path) -> None:
+    def test_a_table_has_name_status_and_gap(self, run: Run, ec1: Path) -> None:
         out = run.done("solve", ec1)[0]
         assert "example EC.1" in out
         assert "optimal" in out
@@ -122,12 +122,14 @@ class TestBound:
     @pytest.mark.parametrize(
         ("method", "value"), [("volume", 11), ("lp", 12), ("auto", 12), (None, 12)]
     )
-    def test_json(self, run: Run, ec1: Path, method: str | None, value: int) -> None:
+    def test_json_has_method_and_value(
+        self, run: Run, ec1: Path, method: str | None, value: int
+    ) -> None:
         named = () if method is None else ("--method", method)
         found = run.json("bound", ec1, *named)
         assert (found["method"], found["value"]) == (method or "auto", value)
 
-    def test_a_table_of_all_methods(self, run: Run, ec1: Path) -> None:
+    def test_a_table_has_all_methods(self, run: Run, ec1: Path) -> None:
         out = run("bound", ec1)[1]
         assert "volume" in out
         assert "lp" in out
@@ -146,7 +148,7 @@ class TestBound:
         ({"starts": [0, 0, 0]}, 2, "starts: has 3 entries for 4 requests"),
     ],
 )
-def test_check_tells_what_breaks_from_what_cannot_be_read(
+def test_check_has_another_status_for_what_cannot_be_read(
     run: Run, ec1: Path, content: dict[str, Any], code: int, words: str
 ) -> None:
     path = written(
@@ -158,7 +160,7 @@ def test_check_tells_what_breaks_from_what_cannot_be_read(
 
 
 @pytest.mark.parametrize("format_", ["mps", "lp"])
-def test_export_writes_what_its_name_says(
+def test_export_writes_the_format_of_the_name(
     run: Run, ec1: Path, tmp_path: Path, format_: str
 ) -> None:
     target = tmp_path / "model.txt"
@@ -191,7 +193,7 @@ def test_export_takes_no_latency_from_a_schedule_that_pauses(run: Run, tmp_path:
 
 
 @pytest.mark.slow
-def test_plot_with_and_without_a_schedule(run: Run, ec1: Path, tmp_path: Path) -> None:
+def test_plot_draws_with_and_without_a_schedule(run: Run, ec1: Path, tmp_path: Path) -> None:
     schedule, pictures = tmp_path / "s.json", [tmp_path / "p.png", tmp_path / "p.svg"]
     run("solve", ec1, "-o", schedule)
     assert run("plot", ec1, "--schedule", schedule, "-o", pictures[0])[0] == 0
@@ -207,5 +209,5 @@ def test_info_names_versions_and_solvers(run: Run) -> None:
     assert "ortools" in run("info")[1]
 
 
-def test_version(run: Run) -> None:
+def test_the_version_is_printed(run: Run) -> None:
     assert run("--version")[1].startswith("kvopt ")

@@ -61,7 +61,7 @@ class TestClock:
             (LIGHT, False),
         ],
     )
-    def test_a_study_says_it_too(
+    def test_a_study_names_assumed_hardware(
         self, run: Run, tmp_path: Path, text: str, is_assumed: bool
     ) -> None:
         study = written(tmp_path / "one.toml", text)
@@ -76,7 +76,7 @@ class TestClock:
 class TestLivelocks:
     """The few requests that finish before a livelock say nothing of it."""
 
-    def test_in_seconds_nothing_is_said_of_their_latency(self, run: Run, stuck: Path) -> None:
+    def test_livelocks_in_seconds_have_no_latency(self, run: Run, stuck: Path) -> None:
         policies = ("-P", "alpha-protect:alpha=0", "-P", "mc-sf")
         _, out, _ = run("run", stuck, "--seconds", *policies)
         head, endless, ended = out.splitlines()
@@ -85,7 +85,7 @@ class TestLivelocks:
         assert "livelock; 1 of 3 finished; repeats itself for ever" in endless
         assert ended.split()[6] == "1.0000", "the best of those that end"
 
-    def test_in_rounds(self, run: Run, stuck: Path) -> None:
+    def test_livelocks_in_rounds_have_no_totals(self, run: Run, stuck: Path) -> None:
         policies = ("-P", "alpha-protect:alpha=0", "-P", "mc-sf")
         _, out, _ = run("run", stuck, *policies)
         heads, endless, ended = (re.split(r"\s{2,}", line) for line in out.splitlines())
@@ -93,7 +93,7 @@ class TestLivelocks:
         assert endless[1 : place + 1] == ["-"] * place
         assert ended[place] == "1.0000"
 
-    def test_json_says_what_finished_as_before(self, run: Run, stuck: Path) -> None:
+    def test_json_counts_what_finished(self, run: Run, stuck: Path) -> None:
         (row,) = run.json("run", stuck, "--seconds", "-P", "alpha-protect:alpha=0")["policies"]
         assert row["objective_seconds"] is None
         assert row["completed"] == 1

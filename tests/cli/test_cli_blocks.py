@@ -72,7 +72,7 @@ def test_the_ceiling_is_printed_and_verified(run: Run, file: Path) -> None:
     assert "at most 2 of 3 requests can attain e2e=3" in out
 
 
-def test_every_command_says_how_many_attain(run: Run, file: Path) -> None:
+def test_every_command_prints_how_many_attain(run: Run, file: Path) -> None:
     slo = ("--slo", "e2e=3", "--attain", "99%", "-t", "5")
     _, out, _ = run("bound", file, *slo)
     assert "e2e=3: at most 2 of 3 requests attain it; 1 cannot even alone" in out
@@ -85,7 +85,7 @@ def test_every_command_says_how_many_attain(run: Run, file: Path) -> None:
     assert run.json("bound", file, *slo)["ceiling"] == 2
 
 
-def test_json(run: Run, file: Path) -> None:
+def test_json_has_the_ceiling_in_blocks(run: Run, file: Path) -> None:
     options = ("--slo", "ttft=1,tpot=1", "-t", "20", "--json", "-o", file.with_name("c.json"))
     code, out, _ = run("certify", file, "-P", "svf", *options)
     said = json.loads(out)

@@ -70,7 +70,7 @@ def test_out_holds_certificates_picture_and_answer(run: Run, ec1: Path, tmp_path
     assert run(*args)[:2] == (0, printed)
 
 
-def test_seconds(run: Run, ec1: Path) -> None:
+def test_targets_in_seconds_are_in_nanoseconds(run: Run, ec1: Path) -> None:
     args = ("--seconds", "--target", "mean=1s", "--counts", "1..2", "--json")
     code, out, err = run("fleet", ec1, *args, *QUICK)
     said = json.loads(out)
@@ -94,7 +94,7 @@ def test_machines_are_counted_in_gpus_too(
     assert json.loads(run("fleet", ec1, *args, "--json", *QUICK)[1])["gpus"] == gpus
 
 
-def test_misses_of_a_service_level(run: Run, ec1: Path, tmp_path: Path) -> None:
+def test_misses_of_a_service_level_are_shares(run: Run, ec1: Path, tmp_path: Path) -> None:
     out = tmp_path / "fleets"
     late = ("--attain", "100%", "--slo", "e2e=4", "--counts", "1..2", "--out", out)
     code, printed, _ = run("fleet", ec1, *late, *QUICK)
@@ -142,7 +142,7 @@ def test_servers_of_a_fleet_run_and_write_their_segments(run: Run, tmp_path: Pat
     assert f"total latency {made['objective']:,}" in out
 
 
-def test_over_time(run: Run, ec1: Path, tmp_path: Path) -> None:
+def test_windows_are_printed_with_sums(run: Run, ec1: Path, tmp_path: Path) -> None:
     out = tmp_path / "day"
     aim = ("--attain", "75%", "--slo", "e2e=4")
     args = ("fleet", ec1, "--every", "20", *aim, "--out", out, *QUICK)

@@ -143,7 +143,7 @@ def test_an_interrupt_keeps_what_is_there(
 
 
 @pytest.mark.slow
-def test_a_wide_interval_is_said_first_and_drawn_as_unknown(
+def test_a_wide_interval_comes_first_and_is_drawn_as_unknown(
     run: Run, log: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("kvopt.fleets.gains.far_apart", lambda _: "the bound is far away")
@@ -160,7 +160,7 @@ def test_a_wide_interval_is_said_first_and_drawn_as_unknown(
     assert "the optimum, unknown in this range" in text
 
 
-def test_measures_of_a_run_say_what_limits() -> None:
+def test_measures_of_a_run_name_what_limits_it() -> None:
     requests = [kvopt.Request(0, 90, 9, arrival_seconds=i / 1000) for i in range(8)]
     clock = kvopt.Seconds(kvopt.BatchTime([kvopt.Line(10_000_000, 0)]))
     roomy = kvopt.run(kvopt.Instance(9_999, requests), "fcfs", clock=clock)

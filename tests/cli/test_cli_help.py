@@ -138,12 +138,12 @@ class TestCompletion:
             ("kvopt -q solve -e hi", ["highs"]),
         ],
     )
-    def test_in_bash(
+    def test_bash_completes_names(
         self, completed: Callable[[str], list[str]], line: str, names: list[str] | None
     ) -> None:
         assert completed(line) == (names or ["llama-2-70b-2xa100-linear"])
 
-    def test_of_each_kind(self) -> None:
+    def test_names_of_each_kind_are_completed(self) -> None:
         for kind in NAMES:
             names = names_of(kind)
             assert completing(kind)("") == names

@@ -38,7 +38,7 @@ def test_verbose_shows_each_improvement_and_what_took_how_long(run: Run, ec1: Pa
 
 
 @pytest.mark.parametrize("quiet", [(), ("-q",)])
-def test_a_log_holds_what_is_said_however_little_is_shown(
+def test_a_log_holds_all_messages_however_few_are_shown(
     run: Run, ec1: Path, tmp_path: Path, quiet: tuple[str, ...]
 ) -> None:
     log = tmp_path / "a.log"
@@ -55,7 +55,7 @@ def test_a_log_holds_what_is_said_however_little_is_shown(
     assert any("kvopt --log" in text for level, text in logged(log) if level == "DEBUG")
 
 
-def test_standard_output_holds_the_same_whatever_is_said(
+def test_standard_output_is_the_same_at_every_verbosity(
     run: Run, ec1: Path, tmp_path: Path
 ) -> None:
     outs = {
@@ -72,7 +72,7 @@ def schedule_of(ec1: Path) -> Path:
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a disk that is always full")
-def test_a_log_that_cannot_go_on_is_said_once(run: Run, ec1: Path) -> None:
+def test_a_log_that_cannot_be_written_is_reported_once(run: Run, ec1: Path) -> None:
     code, out, err = run("check", ec1, schedule_of(ec1), "--log", "/dev/full")
     assert (code, out.split(":")[0]) == (0, "feasible")
     assert err == "kvopt: warning: --log /dev/full: cannot be written: No space left on device\n"

@@ -95,7 +95,7 @@ def test_what_can_be_written_is_left_as_it_is(tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["link", "old", "pipe"]
 
 
-def test_what_cannot_be_written(tmp_path: Path) -> None:
+def test_paths_that_cannot_be_written_are_refused(tmp_path: Path) -> None:
     lost, file = tmp_path / "lost", tmp_path / "file"
     lost.symlink_to(tmp_path / "nowhere" / "file")
     file.touch()

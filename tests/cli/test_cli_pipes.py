@@ -105,7 +105,7 @@ class TestStandardInput:
             ("arrival,prompt,output\n0,1,1\n0,1,2\n0,1,3\n0,1,4\n", ("-m", 7)),
         ],
     )
-    def test_an_instance(
+    def test_instances_are_read_from_standard_input(
         self, run: Run, monkeypatch: pytest.MonkeyPatch, text: str, options: tuple[object, ...]
     ) -> None:
         given(monkeypatch, text)
@@ -121,7 +121,7 @@ class TestStandardInput:
             (json.dumps({**EC1, "memory": 4}), "request 'r3': output: needs 5 tokens"),
         ],
     )
-    def test_refusals_name_it(
+    def test_refusals_name_standard_input(
         self, run: Run, monkeypatch: pytest.MonkeyPatch, text: str | bytes, said: str
     ) -> None:
         given(monkeypatch, text)
@@ -129,12 +129,14 @@ class TestStandardInput:
         assert err.startswith(f"kvopt: <stdin>: {said}")
         assert len(err.splitlines()) == 1
 
-    def test_is_read_once(self, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_standard_input_is_read_once(self, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
         given(monkeypatch, json.dumps(EC1))
         code, _, err = run("solve", "-", "-")
         assert (code, err) == (2, "kvopt: <stdin>: holds nothing; it can be read once only\n")
 
-    def test_a_schedule(self, run: Run, monkeypatch: pytest.MonkeyPatch, ec1: Path) -> None:
+    def test_schedules_are_read_from_standard_input(
+        self, run: Run, monkeypatch: pytest.MonkeyPatch, ec1: Path
+    ) -> None:
         given(monkeypatch, '{"schema": "kvopt.schedule/1", "starts": [0, 0, 0, 2]}')
         assert run("check", ec1, "-")[1].startswith("feasible: total latency 12")
         given(monkeypatch, '{"schema": "kvopt.schedule/1"}')
@@ -149,7 +151,7 @@ class TestStandardInput:
             ("hardware-fit batches.csv", False),
         ],
     )
-    def test_traces_records_and_tables(
+    def test_traces_records_and_tables_are_read_from_standard_input(
         self, run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, words: str, packed: bool
     ) -> None:
         command, name, *options = words.split()
@@ -167,7 +169,7 @@ class TestStandardInput:
         assert unnamed[0] == unnamed[1]
 
     @pytest.mark.slow
-    def test_a_pipeline(self, tmp_path: Path) -> None:
+    def test_commands_work_in_a_pipeline(self, tmp_path: Path) -> None:
         kvopt = " ".join(KVOPT)
         line = (
             f"{kvopt} generate two-point --n 4 -p u=4 -p l=2 --memory 12 -o - | "
@@ -191,7 +193,7 @@ class TestOtherMemory:
 
     @pytest.mark.slow
     @pytest.mark.parametrize("command", COMMANDS, ids=lambda words: str(words[0]))
-    def test_is_said_and_counts(
+    def test_another_memory_is_reported_and_counts(
         self, run: Run, ec1: Path, tmp_path: Path, command: tuple[str, ...]
     ) -> None:
         schedule = tmp_path / "s.json"
@@ -264,12 +266,14 @@ class TestUnusable:
             ("--help", "> /dev/full", "No space left on device"),
         ],
     )
-    def test_output(self, command: str, streams: str, reason: str) -> None:
+    def test_unusable_output_is_reported_in_a_line(
+        self, command: str, streams: str, reason: str
+    ) -> None:
         said = f"kvopt: standard output: cannot be written: {reason}\n"
         assert self.left(*KVOPT, command, streams=streams) == (2, said)
 
     @pytest.mark.slow
-    def test_output_of_the_checker_alone(self, run: Run, ec1: Path) -> None:
+    def test_unusable_output_of_the_checker_is_reported(self, run: Run, ec1: Path) -> None:
         certificate = ec1.with_name("c.json")
         assert run("certify", ec1, "-o", certificate, "-t", "5")[0] == 0
         checker = (sys.executable, "-m", "kvopt.verify", certificate)
@@ -285,7 +289,7 @@ class TestUnusable:
         assert target.read_text().startswith("\\ File written by HiGHS")
 
     @pytest.mark.slow
-    def test_input(self, ec1: Path) -> None:
+    def test_unusable_input_is_reported_in_a_line(self, ec1: Path) -> None:
         said = "kvopt: <stdin>: cannot be read: Bad file descriptor\n"
         assert self.left(*KVOPT, "check", ec1, "-", streams="<&-") == (2, said)
 

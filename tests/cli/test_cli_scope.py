@@ -146,7 +146,7 @@ def test_a_recorded_run_is_drawn_in_seconds(run: Run, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("scope", "said"), [("pauses", True), ("runs", False)])
-def test_solve_says_what_is_covered_where_it_is_more_than_runs(
+def test_solve_names_its_scope_where_it_is_wider_than_runs(
     run: Run, pair: Path, scope: str, said: bool
 ) -> None:
     out, err = run.done("solve", pair, "--scope", scope, "-t", 1)

@@ -154,7 +154,7 @@ def _next(terminal: int) -> bytes:
         return b""
 
 
-def test_a_true_terminal(named: Path) -> None:
+def test_no_column_is_lost_on_a_true_terminal(named: Path) -> None:
     out = on_a_terminal(40, "run", str(named), *map(str, COMMANDS["run --seconds"]))
     assert "mc-sf" in out
     assert "outcome" in out

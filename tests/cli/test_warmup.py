@@ -76,7 +76,7 @@ def test_commands_compile_nothing_after_it(tmp_path: Path) -> None:
     for module in pkgutil.walk_packages(kvopt.__path__, "kvopt."):
         if not module.name.endswith("__main__"):
             import_module(module.name)
-    functions = [dispatcher.py_func for dispatcher in compiled._dispatchers]
+    functions = [dispatcher.py_func for dispatcher in compiled.DISPATCHERS]
     every = {f.__name__ for f in functions if f.__module__.startswith("kvopt.")}
     assert every <= {name.split(".")[1].split("-")[0] for name in before if "nbi" in name}
 

@@ -373,7 +373,7 @@ def test_windows_that_fail_get_more_and_others_fewer() -> None:
     assert lower_counts(windows, lambda _: None, (1, 1, 1, 1), (1, 1, 1, 1)) is None
 
 
-def test_facts_frame_and_picture() -> None:
+def test_results_become_facts_a_frame_and_a_picture() -> None:
     found = fleet_over_time(TEN, 10, attain="90%", slo="e2e=10", time_limit=1)
     assert "window 1" in str(found)
     assert list(found.to_dataframe()["proved"]) == [1]
@@ -395,7 +395,7 @@ def test_facts_frame_and_picture() -> None:
         ({"routers": ["central"]}, "routers that send requests on arrival"),
     ],
 )
-def test_refusals(changed: dict[str, object], reason: str | None) -> None:
+def test_wrong_options_are_refused(changed: dict[str, object], reason: str | None) -> None:
     given = {"every": 10, "slo": "e2e=10", "time_limit": 0.1, **changed}
     if reason is None:
         assert fleet_over_time(TEN, **given).windows[0].sufficient == 1  # type: ignore[arg-type]

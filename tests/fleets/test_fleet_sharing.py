@@ -16,7 +16,7 @@ CLOCK = Seconds(BatchTime([Line(10_000_000, 1_000_000)], prompt_ns=5_000_000))
 
 
 @pytest.mark.parametrize("clock", [ROUNDS, CLOCK], ids=["rounds", "seconds"])
-def test_fleets_with_and_without_sharing(clock: Clock, tmp_path: Path) -> None:
+def test_sharing_lets_fewer_machines_suffice(clock: Clock, tmp_path: Path) -> None:
     """Four requests of one long prefix: one cache holds all, or one after the other."""
     requests = [Request(0, 21, 3, prefix=("a", "b")) for _ in range(4)]
     instance = Instance(40, requests, block_tokens=10)

@@ -319,7 +319,7 @@ def test_servers_go_without_the_line_for_all(clock: Clock, tmp_path: Path) -> No
     assert again.bands == found.bands
 
 
-def test_what_is_open_says_how_far_apart_the_sides_are() -> None:
+def test_an_open_answer_has_the_distance_of_both_sides() -> None:
     found = fleet_sizes(CONVERSATIONS, FleetMatch("fcfs", "round-robin", 3), time_limit=LIMIT)
     most = found.target.limit
     band = replace(found.bands[0], workers=1, lower=most // 2, upper=most + 1)

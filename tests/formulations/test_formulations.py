@@ -65,7 +65,7 @@ def test_far_apart_windows_leave_no_rows_between_them() -> None:
 
 
 @pytest.mark.parametrize("triples", [[], [(3, 0, 1)], [(0, 4, 1)]])
-def test_no_request_and_one_request(triples: list[brute_force.Triple]) -> None:
+def test_no_request_and_one_request_have_their_program(triples: list[brute_force.Triple]) -> None:
     instance = instance_of(5, triples)
     assert_same_program(instance, None, order=True)
     assert optimum_of_arrays(instance) == sum(o for _, _, o in triples)
@@ -176,7 +176,7 @@ def test_the_relaxation_is_below_and_order_rows_do_not_lift_it() -> None:
         assert values[0] <= brute_force.optimum(*plain(instance)) + 1e-6
 
 
-def test_columns_of_a_schedule_and_back() -> None:
+def test_columns_of_a_schedule_lead_back_to_it() -> None:
     for instance in random_instances(25, seed=15, least_requests=1):
         model = time_indexed_arrays(instance)
         _, starts = known(brute_force.best_starts(*plain(instance)))

@@ -39,7 +39,7 @@ EXAMPLE_EC_1 = instance_of(7, [(0, 1, o) for o in (1, 2, 3, 4)])
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", FORMATS)
 @pytest.mark.parametrize("formulation", FORMULATIONS)
-def test_an_exported_file_says_the_same(formulation: str, kind: str, tmp_path: Path) -> None:
+def test_an_exported_file_is_the_same_model(formulation: str, kind: str, tmp_path: Path) -> None:
     path = tmp_path / "model"
     for instance in random_instances(8, seed=18, least_requests=1):
         export(instance, path, formulation, kind)
@@ -161,7 +161,7 @@ def test_the_relaxed_model_has_the_value_of_the_package() -> None:
         assert pyo.value(built.total_latency) == pytest.approx(pyo.value(ours.total_latency))
 
 
-def test_running_variables_say_who_is_running() -> None:
+def test_running_variables_are_1_while_a_request_runs() -> None:
     memory, rows = plain(EXAMPLE_EC_1)
     built = model("running_status")(memory, rows)
     assert value_of(built) == 12

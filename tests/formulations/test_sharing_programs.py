@@ -20,7 +20,7 @@ def instance_of(seed: int) -> Instance:
 
 
 @pytest.mark.parametrize("seed", range(1000, 1020))
-def test_schedules_are_solutions(seed: int) -> None:
+def test_feasible_schedules_are_the_solutions(seed: int) -> None:
     """The columns of a schedule fulfil all rows exactly if brute force finds it feasible."""
     instance = instance_of(seed)
     latest = [instance.last_arrival + instance.total_output] * len(instance)

@@ -66,7 +66,7 @@ def test_more_orders_are_better_and_repeatable(instance: Instance) -> None:
     assert placed(instance, fluid, Tries(4, 7), Budget(0.0)) is None
 
 
-def test_they_beat_a_scheduler_near_saturation() -> None:
+def test_fluid_orders_beat_a_scheduler_near_saturation() -> None:
     chat = generate("conversation", n=600, memory=3_000, seed=1)
     span = 0.8 * sum(request.volume for request in chat) / (3 * chat.memory)
     rows = [(int(span * i / 600), r.prompt, r.output) for i, r in enumerate(chat)]
@@ -77,7 +77,7 @@ def test_they_beat_a_scheduler_near_saturation() -> None:
     assert orders.objective < 0.985 * run(busy, "svf").objective
 
 
-def test_it_ends_when_nothing_improves() -> None:
+def test_the_search_ends_when_nothing_improves() -> None:
     search = Search(drawn_fleet(5))
     search_fluid_orders(search, search.budget)
     assert search.schedule is not None

@@ -109,7 +109,7 @@ def started(instance: Instance, time_limit: float = math.inf) -> Search:
 
 
 @pytest.mark.slow
-def test_same_seed_same_schedule() -> None:
+def test_the_same_seed_gives_the_same_schedule() -> None:
     instance = generate("arrival-2", 30, seed=5)
     found = []
     for _ in range(2):
@@ -148,7 +148,7 @@ def test_too_long_horizons_are_left_alone() -> None:
 
 
 @pytest.mark.slow
-def test_auto_uses_them() -> None:
+def test_auto_improves_long_traces() -> None:
     instance = generate("conversation", 300, 3000, seed=1)
     plain_start = started(instance).progress.objective
     assert plain_start is not None

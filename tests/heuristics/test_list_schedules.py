@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from kvopt import generate, run
 from kvopt.heuristics.list_schedules import offer_list_schedules
 from kvopt.incumbent.incumbent import Search
@@ -19,10 +17,9 @@ def test_the_best_of_four_is_kept() -> None:
     assert search.progress.objective == min(value for value in values if value is not None)
 
 
-def test_of_many_requests_one_policy_is_tried(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kvopt.heuristics.list_schedules._FEW", 11)
+def test_of_many_requests_one_policy_is_tried() -> None:
     search = Search(INSTANCE)
-    offer_list_schedules(search)
+    offer_list_schedules(search, few_requests=11)
     assert search.progress.objective == run(INSTANCE, "svf").objective
     assert search.found_by == "policy svf"
 

@@ -54,7 +54,7 @@ def test_an_order_fills_rounds() -> None:
         assert schedule.check().feasible
 
 
-def test_usual_orders() -> None:
+def test_usual_orders_are_by_volume_and_by_output() -> None:
     instance = instance_of(20, [(0, 9, 2), (0, 0, 3), (0, 0, 1)])
     assert list(usual_orders(instance)) == [[2, 1, 0], [2, 0, 1]]
 
@@ -98,7 +98,7 @@ def test_limits_leave_a_schedule() -> None:
 
 
 @pytest.mark.parametrize("requests", [[], [(3, 1, 2)]])
-def test_nothing_to_order(requests: list[brute_force.Triple]) -> None:
+def test_few_requests_start_at_once(requests: list[brute_force.Triple]) -> None:
     assert searched(instance_of(5, requests)).objective == sum(o for _, _, o in requests)
 
 

@@ -186,7 +186,7 @@ def test_small_beams_make_schedules_at_any_prices(workers: int) -> None:
 
 
 @pytest.mark.parametrize(("workers", "arrivals"), [(1, True), (3, False)])
-def test_they_beat_lists_and_repeat_themselves(workers: int, arrivals: bool) -> None:
+def test_beams_beat_lists_and_repeat_themselves(workers: int, arrivals: bool) -> None:
     found = []
     for threads in (1, 3):  # which share the rows of a beam
         search = begun(chat(arrivals, workers), threads=threads)
@@ -218,7 +218,7 @@ def test_one_request_is_left_alone() -> None:
     assert search.objective == before
 
 
-def test_an_interrupt_ends_them() -> None:
+def test_an_interrupt_ends_beams() -> None:
     search = begun(chat(arrivals=True))
     before = search.objective
     search.granted.interrupt()
@@ -229,7 +229,7 @@ def test_an_interrupt_ends_them() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("arrivals", [False, True])
-def test_improve_begins_with_them_and_keeps_its_limit(arrivals: bool) -> None:
+def test_improve_begins_with_beams_and_keeps_its_limit(arrivals: bool) -> None:
     search = begun(chat(arrivals))
     before = search.objective
     improve(search, Budget(1.0))

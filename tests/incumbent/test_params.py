@@ -37,7 +37,7 @@ def test_what_is_printed_reads_back() -> None:
     assert SolveParams.of(tomllib.loads(other.to_toml())) == other
 
 
-def test_a_page_shows_all_of_them() -> None:
+def test_a_page_shows_all_parameters() -> None:
     page = (Path(__file__).parents[2] / "docs" / "command-line.md").read_text(encoding="utf-8")
     assert page.endswith("\n`kvopt info --params` prints all of them.\n")
 
@@ -122,7 +122,7 @@ def test_time_is_divided_by_shares_with_names() -> None:
 
 
 @pytest.mark.slow
-def test_they_are_of_effect() -> None:
+def test_parameters_limit_the_search() -> None:
     instance = generate("arrival-1", 7, seed=4)
     few = SolveParams(exact_searchable=0, exact_most_labels=1)
     narrow = solve(instance, "exact", params=few, threads=1, time_limit=2.0)
@@ -132,13 +132,13 @@ def test_they_are_of_effect() -> None:
 
 
 class TestCommands:
-    def test_info_prints_them(self, run: Run) -> None:
+    def test_info_prints_parameters(self, run: Run) -> None:
         out = run.done("info", "--params")[0]
         assert SolveParams.of(tomllib.loads(out)) == SolveParams()
         assert run.json("info", "--params") == json.loads(json.dumps(SolveParams().tables()))
 
     @pytest.mark.parametrize("command", ["solve", "bound", "certify"])
-    def test_commands_take_them(self, run: Run, tmp_path: Path, command: str) -> None:
+    def test_commands_take_parameters(self, run: Run, tmp_path: Path, command: str) -> None:
         file, params = tmp_path / "i.json", tmp_path / "p.toml"
         write_instance(generate("arrival-1", 5, seed=1), file)
         params.write_text("[exact]\nsearchable = 50\n[portfolio]\nbound_share = 0.2\n")
@@ -154,7 +154,7 @@ class TestCommands:
 ONE = Instance(3, [Request(0, 1, 2)])
 
 
-def test_it_has_the_time_that_is_left_and_ends_with_the_whole() -> None:
+def test_an_inner_search_has_the_time_left_and_ends_with_the_whole() -> None:
     whole = Search(ONE, Limits(time_limit=50, seed=3, threads=1), checkable=True)
     inner = whole.inside(ONE)
     assert 0 < inner.budget.left <= 50
@@ -164,7 +164,7 @@ def test_it_has_the_time_that_is_left_and_ends_with_the_whole() -> None:
     assert inner.budget.over()
 
 
-def test_time_that_it_is_given_counts_though_the_whole_has_none() -> None:
+def test_the_budget_of_an_inner_search_counts_though_the_whole_has_none() -> None:
     whole = Search(ONE, Limits(time_limit=0))
     inner = whole.inside(ONE, Budget(5.0))
     assert inner.budget.left > 1

@@ -13,7 +13,8 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -170,26 +171,26 @@ def test_an_unknown_function_is_compiled_here(missing: Any) -> None:
 def end_children() -> None:
     """End the compilers that were left behind."""
     compiler.stop()
-    while compiler._CompilerState.ending:
-        child = compiler._CompilerState.ending.pop()
+    while compiler.CompilerState.ending:
+        child = compiler.CompilerState.ending.pop()
         child.kill()
         child.wait()
         child.stdout.close()
 
 
 @pytest.fixture
-def never(monkeypatch: pytest.MonkeyPatch) -> Iterator[Place]:
-    """Let the child take for ever, and return a function for it."""
-    monkeypatch.setattr(compiler, "_SERVE", "import time; {!r}; time.sleep(100)")
-    yield Place("kvopt.kernels.random_numbers", "reseed", is_python=False)
+def never() -> Iterator[Callable[[], bool]]:
+    """Return a function that waits for a child that takes for ever."""
+    place = Place("kvopt.kernels.random_numbers", "reseed", is_python=False)
+    yield partial(compile_elsewhere, place, (), "import time; {!r}; time.sleep(100)")
     end_children()
 
 
-def test_the_wait_ends_with_the_limit(never: Place) -> None:
+def test_the_wait_ends_with_the_limit(never: Callable[[], bool]) -> None:
     search = Search(SMALL, Limits(time_limit=0.2))
     with waiting_within(search.granted):
         search.offer_starts((0, 1, 3, 6), "test")
-        compile_elsewhere(never, ())
+        never()
     assert search.result("auto").stop_reason == "time-limit"
     assert search.result("auto").schedule is not None
     assert not compiler.is_running()
@@ -210,34 +211,34 @@ def soon() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("soon")
-def test_ctrl_c_ends_the_wait(never: Place) -> None:
+def test_ctrl_c_ends_the_wait(never: Callable[[], bool]) -> None:
     with pytest.raises(KeyboardInterrupt):
-        compile_elsewhere(never, ())
+        never()
 
 
 @pytest.mark.usefixtures("soon")
-def test_a_search_goes_on_to_its_answer(never: Place) -> None:
+def test_a_search_goes_on_to_its_answer(never: Callable[[], bool]) -> None:
     search = Search(SMALL)
     with signals_interrupt(search):
         search.offer_starts((0, 1, 3, 6), "test")
-        compile_elsewhere(never, ())
+        never()
     assert search.granted.signal_number == signal.SIGINT
     assert search.result("auto").schedule is not None
 
 
-def test_a_thread_that_was_left_behind_stops_waiting(never: Place) -> None:
+def test_a_thread_that_was_left_behind_stops_waiting(never: Callable[[], bool]) -> None:
     ended: list[type[BaseException]] = []
 
     def wait() -> None:
         try:
-            compile_elsewhere(never, ())
+            never()
         except Stopped as end:
             ended.append(type(end))
 
     with compiler.wait_until(lambda: False):
         thread = threading.Thread(target=wait)
         thread.start()
-        while not compiler._CompilerState.wanted:
+        while not compiler.CompilerState.wanted:
             time.sleep(0.01)
     thread.join()
     assert ended == [Stopped]

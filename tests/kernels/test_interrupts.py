@@ -105,7 +105,7 @@ def test_compiled_functions_return_numbers() -> None:
 
 
 @pytest.mark.slow
-def test_ctrl_c_while_a_long_answer_is_printed(tmp_path: Path) -> None:
+def test_ctrl_c_while_a_long_answer_is_printed_leaves_it_whole(tmp_path: Path) -> None:
     file = tmp_path / "many.json"
     write_instance(generate("conversation", n=6_000, memory=16_492), file)
     command = [*COMMAND, "run", str(file), "--json", *["-P", "fcfs"] * 3]
@@ -122,7 +122,7 @@ def test_ctrl_c_while_a_long_answer_is_printed(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_ctrl_c_in_code_that_was_a_string(ec1: Path, tmp_path: Path) -> None:
+def test_ctrl_c_in_code_that_was_a_string_keeps_what_is_known(ec1: Path, tmp_path: Path) -> None:
     """It falls there while modules are loaded; Python would end by the signal, with no status."""
     body = "exec('import os, signal; os.kill(os.getpid(), signal.SIGINT)')"
     command = ("-m", "kvopt", "run", ec1, "-P", "mc-sf", "-P", "ending", "--json")
@@ -140,7 +140,7 @@ def test_ctrl_c_in_code_that_was_a_string(ec1: Path, tmp_path: Path) -> None:
         ["certify", "--seconds", "--policy", "svf", "-o", "out.json"],
     ],
 )
-def test_ctrl_c_between_search_and_file(
+def test_ctrl_c_between_search_and_file_writes_both(
     command: list[str], run: Run, ec1: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A search is over, and nothing is printed or written yet."""
@@ -177,7 +177,7 @@ def test_a_bound_in_seconds_ends_with_what_it_has() -> None:
     assert found.provenance["stop_reason"] == "interrupted"
 
 
-def test_ctrl_c_while_modules_are_loaded() -> None:
+def test_ctrl_c_while_modules_are_loaded_ends_without_a_traceback() -> None:
     command = [sys.executable, "-X", "importtime", *COMMAND[1:], "policies"]
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True

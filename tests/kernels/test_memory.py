@@ -39,12 +39,12 @@ print(json.dumps(found.to_json()))
     ("text", "size"),
     [("4G", 4 * 2**30), ("512M", 512 * MB), ("1.5GiB", 3 * 2**29), ("2kb", 2048), ("77", 77)],
 )
-def test_sizes(text: str, size: int) -> None:
+def test_sizes_are_read_with_their_units(text: str, size: int) -> None:
     assert parsed_size(text) == size
 
 
 @pytest.mark.parametrize("text", ["", "4x", "-1G", "0", "G", "1e9"])
-def test_sizes_that_are_none(text: str) -> None:
+def test_sizes_that_are_none_are_refused(text: str) -> None:
     with pytest.raises(InvalidInput, match=r"^ram: must be a size"):
         parsed_size(text)
 

@@ -152,7 +152,7 @@ def timed(count: int, seed: int) -> Iterator[tuple[Instance, list[tuple[int, int
         yield timed_instance(instance.memory, rows), rows
 
 
-def test_both_sides_in_seconds() -> None:
+def test_both_sides_in_seconds_have_the_optimum_between_them() -> None:
     for instance, rows in timed(4, 6):
         least = optimum(instance.memory, rows, server=SERVER)
         found = certify(instance, ["svf"], clock=Seconds(MODEL), time_limit=1.0, params=BRIEF)

@@ -150,7 +150,7 @@ def test_files_that_say_something_else_are_refused(tmp_path: Path, text: str, sa
 # ---- the command line --------------------------------------------------------------
 
 
-def test_a_table_of_ones_own(run: Run, tmp_path: Path) -> None:
+def test_a_table_of_ones_own_is_fitted(run: Run, tmp_path: Path) -> None:
     table, out = tmp_path / "own.csv", tmp_path / "model.json"
     table.write_text("tokens,milliseconds,held\n1,10.1,100\n8,10.8,400\n64,16.5,1000\n9,11,9000\n")
     said, err = run.done("hardware", "fit", table, "-o", out)
@@ -173,7 +173,9 @@ def test_a_table_of_ones_own(run: Run, tmp_path: Path) -> None:
         ("tokens,milliseconds\n1,024,5.3\n", "line 2: has more fields than the header"),
     ],
 )
-def test_tables_that_are_refused(run: Run, tmp_path: Path, text: str, said: str) -> None:
+def test_bad_tables_are_refused_and_write_nothing(
+    run: Run, tmp_path: Path, text: str, said: str
+) -> None:
     table, out = tmp_path / "own.csv", tmp_path / "model.json"
     table.write_text(text)
     err = run.refused("hardware", "fit", table, "-o", out)

@@ -20,7 +20,7 @@ FREE_COUNT = [name for name in NAMES if "n" not in FAMILIES[name].fixed]
 class TestEveryFamily:
     """What holds for each of them."""
 
-    def test_names_of_the_specification_and_the_steady_one(self) -> None:
+    def test_families_are_those_of_the_specification(self) -> None:
         assert set(NAMES) == {
             *("arrival-1", "arrival-2", "v1-thm-6.4"),
             *WANG,
@@ -62,7 +62,7 @@ class TestEveryFamily:
         assert noted(instance)["n"] == n
 
     @pytest.mark.parametrize("name", sorted(set(FREE_COUNT) - {"v1-thm-6.4"}))
-    def test_no_requests_at_all(self, name: str) -> None:
+    def test_every_family_draws_no_requests_too(self, name: str) -> None:
         assert len(generate(name, n=0)) == 0
 
     @pytest.mark.parametrize("name", sorted({*NAMES} - {"three-partition"}))
@@ -139,7 +139,7 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(("name", "arguments", "field"), REFUSED)
-def test_refused_with_the_field_on_one_line(
+def test_bad_arguments_are_refused_with_the_field_on_one_line(
     name: str, arguments: dict[str, Any], field: str
 ) -> None:
     with pytest.raises(InvalidInput) as caught:

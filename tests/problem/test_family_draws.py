@@ -105,7 +105,7 @@ class TestWang:
     """The five distributions and the two constructions."""
 
     @pytest.mark.parametrize("name", WANG)
-    def test_defaults_of_the_appendix(self, name: str) -> None:
+    def test_defaults_are_those_of_the_appendix(self, name: str) -> None:
         instance = generate(name)
         assert instance.memory == 100
         assert len(instance) == (200 if name == "mixed" else 100)
@@ -119,7 +119,7 @@ class TestWang:
         assert all(abs(count - 500) < 100 for count in counts.values())
 
     @pytest.mark.parametrize("values", [prompts, outputs])
-    def test_normal_rounded_down_and_binomial_plus_one(
+    def test_normal_is_rounded_down_and_binomial_has_one_more(
         self, values: Callable[[Instance], list[int]]
     ) -> None:
         drawn, law = values(generate("normal", n=20_000, seed=1)), NormalDist(25, 8.33)
@@ -130,7 +130,7 @@ class TestWang:
         assert fmean(drawn) == pytest.approx(25.5, abs=0.12)
         assert pvariance(drawn) == pytest.approx(49 / 4, rel=0.05)
 
-    def test_exponential_clipped_then_rounded_down(self) -> None:
+    def test_exponential_is_clipped_then_rounded_down(self) -> None:
         instance = generate("exponential", n=20_000, seed=1)
         for drawn in (prompts(instance), outputs(instance)):
             assert share(drawn, lambda x: x == 1) == pytest.approx(1 - math.exp(-2 / 5), abs=0.012)
@@ -153,7 +153,7 @@ class TestWang:
         assert set(prompts(instance)) - {1}
 
     @pytest.mark.parametrize("k", [2, 3, 4])
-    def test_constructions_of_theorems_2_1_and_8_2(self, k: int) -> None:
+    def test_constructions_are_those_of_theorems_2_1_and_8_2(self, k: int) -> None:
         first, second = (generate(name, parameters={"k": k}) for name in ("thm-2.1", "thm-8.2"))
         assert (first.memory, second.memory) == (k**4, k**2)
         assert Counter(r.shape for r in first) == {(k**2 - 1, 1): k**4, (1, 2): k**5}
@@ -177,7 +177,7 @@ class TestChen:
         assert {request.predicted for request in instance} == {Prediction(lower, 12)}
         assert {lower, 12} <= set(outputs(instance)) <= set(range(lower, 13))
 
-    def test_two_point_share(self) -> None:
+    def test_two_points_have_their_shares(self) -> None:
         parameters = {"l": 3, "u": 9, "share": 0.3}
         drawn = outputs(generate("two-point", n=10_000, parameters=parameters))
         assert set(drawn) == {3, 9}
@@ -186,7 +186,7 @@ class TestChen:
 
     @pytest.mark.parametrize("q", [0.0, 0.5, 0.9, 0.9999])
     @pytest.mark.parametrize(("name", "slope"), [("geometric", 0), ("linear-geometric", 1)])
-    def test_weights_of_the_paper_on_1_to_u(self, name: str, slope: int, q: float) -> None:
+    def test_outputs_have_the_weights_of_the_paper(self, name: str, slope: int, q: float) -> None:
         drawn = outputs(generate(name, n=20_000, seed=1, parameters={"q": q, "u": 8}))
         weights = [k**slope * q ** (k - 1) for k in range(1, 9)]
         for k, weight in enumerate(weights, 1):
@@ -258,7 +258,7 @@ class TestTraffic:
 
     SIZE = 20_000
 
-    def test_conversation(self) -> None:
+    def test_conversations_have_the_printed_means(self) -> None:
         instance = generate("conversation", n=self.SIZE, seed=1)
         s, o = prompts(instance), outputs(instance)
         assert (min(s), max(s), min(o), max(o)) == (1, 468, 1, 883)
@@ -267,7 +267,7 @@ class TestTraffic:
         assert median(s) == pytest.approx(11, abs=1)
         assert 42 <= median(o) <= 45
 
-    def test_summarisation(self) -> None:
+    def test_summarisations_have_the_printed_means(self) -> None:
         instance = generate("summarisation", n=self.SIZE, seed=1)
         s, o = prompts(instance), outputs(instance)
         assert fmean(s) == pytest.approx(2546, rel=0.01)
@@ -276,7 +276,7 @@ class TestTraffic:
         assert fmean(o) == pytest.approx(296, rel=0.05)
         assert median(o) == pytest.approx(161, rel=0.03)
 
-    def test_four_to_one(self) -> None:
+    def test_the_mixture_is_four_to_one(self) -> None:
         instance = generate("conversation-summarisation", n=self.SIZE, seed=1)
         s, o = prompts(instance), outputs(instance)
         assert fmean(s) == pytest.approx(542.75, rel=0.03)
@@ -290,7 +290,7 @@ class TestTraffic:
         assert fmean(prompts(mixed)) == pytest.approx(fmean(prompts(alone)), rel=0.1)
 
     @pytest.mark.parametrize("name", TRAFFIC)
-    def test_defaults_of_the_papers(self, name: str) -> None:
+    def test_defaults_are_those_of_the_papers(self, name: str) -> None:
         instance = generate(name)
         assert (len(instance), instance.memory) == (1000, 16_492)
         assert set(arrivals(instance)) == {0}

@@ -61,7 +61,7 @@ def test_a_schedule_file_names_the_workers(tmp_path: Path) -> None:
         read_schedule(file, TWO)
 
 
-def test_one_cache_as_large_as_all() -> None:
+def test_a_pooled_cache_is_as_large_as_all() -> None:
     assert (TWO.pooled().memory, TWO.pooled().workers) == (6, 1)
     assert TWO.of_one_worker([2, 0]).requests == (TWO.requests[2], TWO.requests[0])
 

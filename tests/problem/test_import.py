@@ -142,7 +142,7 @@ def test_a_backlog_has_no_clock(tmp_path: Path) -> None:
 # ---- formats -----------------------------------------------------------------------
 
 
-def test_mooncake_lines(tmp_path: Path) -> None:
+def test_mooncake_lines_are_read_or_counted(tmp_path: Path) -> None:
     path = tmp_path / "trace.jsonl"
     good = {"timestamp": 27_000, "input_length": 6, "output_length": 5, "hash_ids": [0]}
     lines = [
@@ -170,7 +170,7 @@ def test_lengths_take_any_two_columns(tmp_path: Path) -> None:
     assert {r.arrival for r in instance} == {0}
 
 
-def test_csv_in_seconds_in_rounds_and_without_times(tmp_path: Path) -> None:
+def test_csv_is_read_in_seconds_in_rounds_and_without_times(tmp_path: Path) -> None:
     path = written(tmp_path / "own.csv", "arrival_seconds,prompt,output\n1.5,1,2\n2.25,3,4\n")
     seconds = import_trace(path, "csv", 100, round_ms=250)
     assert [(r.arrival, r.arrival_seconds) for r in seconds] == [(0, 0), (3, 0.75)]
@@ -206,7 +206,9 @@ def test_csv_in_seconds_in_rounds_and_without_times(tmp_path: Path) -> None:
         (HEADER + '"' + "x" * 200_000, {"format": "azure"}, "is not a CSV file"),
     ],
 )
-def test_what_is_refused(tmp_path: Path, text: str, options: dict[str, Any], said: str) -> None:
+def test_bad_files_and_options_are_refused_in_a_line(
+    tmp_path: Path, text: str, options: dict[str, Any], said: str
+) -> None:
     path = written(tmp_path / "trace.csv", text)
     with pytest.raises(InvalidInput) as caught:
         import_trace(path, memory=100, **options)
@@ -388,7 +390,7 @@ def test_the_command_writes_the_same_bytes_and_says_what_it_left_out(
         ("arxiv_summarization_lengths.csv", "lengths", 28_257, 2_730),
     ],
 )
-def test_public_traces(
+def test_public_traces_have_their_rows(
     public_data: Path, name: str, format_: str, rows: int, median_prompt: int | None
 ) -> None:
     instance = import_trace(public_data / name, format_, 200_000)
@@ -475,7 +477,7 @@ def test_limits_of_rounds_stay_rounds(tmp_path: Path) -> None:
         import_trace(path, "azure", 100, e2e_column="due")
 
 
-def test_the_command_takes_both(run: Run, log: Path, tmp_path: Path) -> None:
+def test_the_command_takes_conditions_and_limits(run: Run, log: Path, tmp_path: Path) -> None:
     out = tmp_path / "i.json"
     options = ("--where", "model=small", "--where", "region=eu", "--e2e-column", "slo_ms")
     err = run.done("import", log, "-f", "csv", "-m", 100, "-o", out, *options)[1]

@@ -25,7 +25,9 @@ def written(path: Path, rows: list[dict[str, Any]]) -> Path:
 
 
 @pytest.mark.parametrize(("name", "block", "kept"), [("mooncake", 512, 2), ("bailian", 16, 3)])
-def test_whole_blocks_of_hashes(tmp_path: Path, name: str, block: int, kept: int) -> None:
+def test_whole_blocks_of_hashes_are_prefixes(
+    tmp_path: Path, name: str, block: int, kept: int
+) -> None:
     trace = written(tmp_path / "a.jsonl", HASHED)
     found = import_trace(trace, name, 2000, prefixes=True)
     assert [request.prefix for request in found] == [(7, 8, 9)[:kept], (7, 8), ()]
@@ -37,7 +39,7 @@ def test_whole_blocks_of_hashes(tmp_path: Path, name: str, block: int, kept: int
     assert plain.schema == "kvopt.instance/1"
 
 
-def test_sessions_and_system_prompts(tmp_path: Path) -> None:
+def test_sessions_and_system_prompts_are_prefixes(tmp_path: Path) -> None:
     table = tmp_path / "a.csv"
     table.write_text(
         "arrival,prompt_tokens,output_tokens,session,system_prompt,system_prompt_tokens\n"
@@ -67,7 +69,7 @@ def test_what_says_nothing_of_prefixes_is_refused(tmp_path: Path) -> None:
         import_trace(written(tmp_path / "a.jsonl", HASHED), "mooncake", 2000, block_tokens=4)
 
 
-def test_the_command_keeps_them(run: Run, tmp_path: Path) -> None:
+def test_the_command_keeps_prefixes(run: Run, tmp_path: Path) -> None:
     trace, target = written(tmp_path / "a.jsonl", HASHED), tmp_path / "a.json"
     code, *_ = run(
         "import", trace, "--format", "mooncake", "--memory", "2000", "--prefixes", "-o", target

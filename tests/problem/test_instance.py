@@ -96,7 +96,7 @@ REFUSED: list[tuple[str, Callable[[], object], str]] = [
 @pytest.mark.parametrize(
     ("build", "says"), [row[1:] for row in REFUSED], ids=[row[0] for row in REFUSED]
 )
-def test_refused(build: Callable[[], object], says: str) -> None:
+def test_what_is_no_instance_is_refused(build: Callable[[], object], says: str) -> None:
     assert says in refusal(build)
 
 
@@ -110,7 +110,7 @@ def test_errors_are_value_errors_of_one_line_that_take_a_place() -> None:
     assert one_line("tab\t, line\u2028") == "tab\\t, line\\u2028"
 
 
-def test_what_is_just_allowed() -> None:
+def test_extremes_are_allowed() -> None:
     assert Instance(1, [], notes=nested(100)).notes == nested(100)
     instance = Instance(5, [Request(0, 1, 1), Request(0, 1, 4, id="x"), Request(0, 1, 1)])
     assert [request.id for request in instance] == ["r0", "x", "r2"]
@@ -149,7 +149,7 @@ def test_shifting_moves_arrivals_and_nothing_else(instance: Instance) -> None:
         (Prediction(1, 2), "upper"),
     ],
 )
-def test_frozen(thing: object, field: str) -> None:
+def test_nothing_can_be_set(thing: object, field: str) -> None:
     with pytest.raises(dataclasses.FrozenInstanceError):
         setattr(thing, field, 1)
 

@@ -176,7 +176,7 @@ def test_no_nesting_is_too_deep_for_a_line(content: str, around: str, tmp_path: 
 
 
 @pytest.mark.parametrize(("content", "says"), TEXTS.values(), ids=TEXTS)
-def test_refused(content: str | bytes, says: str, tmp_path: Path) -> None:
+def test_bad_files_are_refused(content: str | bytes, says: str, tmp_path: Path) -> None:
     assert refusal(read_instance, tmp_path / "a.json", content).startswith(says)
 
 
@@ -209,14 +209,14 @@ def test_a_memory_option_is_an_integer_for_json_too(memory: Any, tmp_path: Path)
 
 
 @pytest.mark.parametrize("name", ["a\0b.json", "a\0b.csv", "\ud800.json"], ids=ascii)
-def test_a_name_that_no_file_can_have(name: str, tmp_path: Path) -> None:
+def test_a_name_that_no_file_can_have_is_refused(name: str, tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match="cannot be read: ") as caught:
         read_instance(tmp_path / name, 5)
     assert str(caught.value).isprintable()
 
 
 @pytest.mark.parametrize("name", ["missing.json", "missing.csv", ".", "folder.json"])
-def test_what_cannot_be_opened(name: str, tmp_path: Path) -> None:
+def test_what_cannot_be_opened_is_refused(name: str, tmp_path: Path) -> None:
     (tmp_path / "folder.json").mkdir()
     with pytest.raises(InvalidInput) as caught:
         read_instance(tmp_path / name, 5)
@@ -291,14 +291,14 @@ def rewritten(instance: Instance, name: str, memory: int | None = None) -> Insta
 
 @pytest.mark.slow
 @given(labelled_instances())
-def test_json_round_trip(instance: Instance) -> None:
+def test_json_keeps_an_instance(instance: Instance) -> None:
     again = rewritten(instance, "a.json")
     assert again == instance
     assert again.hash == instance.hash
 
 
 @given(instances())
-def test_csv_round_trip(instance: Instance) -> None:
+def test_csv_keeps_an_instance(instance: Instance) -> None:
     again = rewritten(instance, "a.csv", instance.memory)
     assert again == instance
     assert again.hash == instance.hash
@@ -386,7 +386,7 @@ def csv_refusal(path: Path, content: str | bytes) -> str:
 
 
 @pytest.mark.parametrize(("content", "says"), CSV_REFUSED.values(), ids=map(ascii, CSV_REFUSED))
-def test_refused_csv(content: str | bytes, says: str, tmp_path: Path) -> None:
+def test_bad_csv_is_refused(content: str | bytes, says: str, tmp_path: Path) -> None:
     assert csv_refusal(tmp_path / "a.csv", content).startswith(says)
 
 
@@ -404,7 +404,7 @@ def test_refused_csv(content: str | bytes, says: str, tmp_path: Path) -> None:
     ],
     ids=["plain", "no end", "byte order mark", "blank lines", "CRLF", "spaces", "order", "quotes"],
 )
-def test_csv_that_is_read(text: str, tmp_path: Path) -> None:
+def test_csv_of_other_programs_is_read(text: str, tmp_path: Path) -> None:
     path = tmp_path / "a.CSV"
     path.write_bytes(text.encode())
     assert read_instance(path, 6) == instance_of(6, [(3, 2, 1), (0, 1, 4)])

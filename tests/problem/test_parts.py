@@ -104,7 +104,7 @@ def test_optima_do_not_depend_on_gaps(engine: str) -> None:
 
 
 @pytest.mark.slow
-def test_bounds_and_schedules_around_the_optimum() -> None:
+def test_after_a_long_gap_both_sides_are_the_optimum() -> None:
     for instance in random_instances(many(15), seed=4, most_requests=5, last_arrival=40):
         best = optimum(*plain(instance))
         found = solve(instance.shifted(FAR), "cpsat")
@@ -141,7 +141,7 @@ def test_a_loop_before_a_long_gap_ends() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("begin", "gap"), [(0, 0), (FAR, FAR)])
-def test_certificates_of_parts(begin: int, gap: int) -> None:
+def test_certificates_of_parts_verify(begin: int, gap: int) -> None:
     large = generate("arrival-1", n=6, seed=1)
     parts = alike([large, SMALL, generate("uniform", n=3, memory=50, seed=3)])
     made = certify(with_gaps(parts, gap, begin), ["mc-sf"], time_limit=60)

@@ -90,7 +90,7 @@ def test_deepseek_v3_is_counted_matrix_by_matrix() -> None:
     assert shape.kv_bytes == layers * (512 + 64) * 2  # in 16 bits, with weights in 8
 
 
-def test_deepseek_v3_on_eight_b200_by_hand() -> None:
+def test_deepseek_v3_on_eight_b200_is_what_a_hand_computes() -> None:
     shape, gpu, gpus = parts("deepseek-v3@b200")
     assert (gpus, gpu.name) == (8, "b200-180gb")
     reading, computing = roofline(shape, gpu, gpus).lines
@@ -129,7 +129,7 @@ def test_every_model_and_gpu_says_where_it_is_from() -> None:
 # ---- the model ---------------------------------------------------------------------
 
 
-def test_one_gpu_by_hand() -> None:
+def test_one_gpu_is_what_a_hand_computes() -> None:
     """Llama-3-8B on an H100: 7.5 * 10^9 parameters at 80% of 3,350 GB/s, 60% of 989 TFLOP/s."""
     model = roofline(*parts("llama-3-8b@h100"))
     assert model.name == "llama-3-8b@1xh100-80gb"
@@ -218,7 +218,7 @@ def test_rounds_of_the_public_profile_are_as_near_as_the_roofline_says(public_da
         ("jaillet-2025-v1@a100", "model: must be one of"),
     ],
 )
-def test_names_that_are_refused(text: str, said: str) -> None:
+def test_bad_names_are_refused(text: str, said: str) -> None:
     with pytest.raises(InvalidInput) as caught:
         batch_time(text)
     assert said in str(caught.value)

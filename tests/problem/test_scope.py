@@ -69,7 +69,7 @@ def test_what_is_joined_has_no_order() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "pause", "RUNS", "runs+chunks", "pauses+pauses", None, 3])
-def test_refused(text: object) -> None:
+def test_what_is_no_scope_is_refused(text: object) -> None:
     with pytest.raises(InvalidInput, match=r"^scope: must be one of runs, .*, sharing.*got"):
         Scope.parse(text)
 
@@ -79,7 +79,7 @@ def test_the_nearest_is_named() -> None:
         Scope.parse("pause")
 
 
-def test_covers() -> None:
+def test_a_scope_covers_what_it_allows() -> None:
     """A bound for runs is one for restarts; all else is covered where it is allowed."""
     for scope, other in product(Scope, Scope):
         wanted = {
@@ -108,7 +108,7 @@ def test_what_two_need_together_covers_both() -> None:
     assert BOTH.joined(Scope.SHARING).without_sharing is BOTH
 
 
-def test_sentences() -> None:
+def test_sentences_name_what_is_covered() -> None:
     """Runs and restarts say what was always said; others name what they cover."""
     assert RUNS.sentence == RESTARTS.sentence == Scope.RUNS.sentence
     assert {str(scope): scope.sentence for scope in Scope} == {

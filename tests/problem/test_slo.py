@@ -28,7 +28,7 @@ PAIR = Instance(9, OWN, round_ms=30)
          ([6 * 10**7, inf], [inf, 21 * 10**7], [12 * 10**7, inf])),
     ],
 )  # fmt: skip
-def test_limits_on_both_clocks(given: str, rounds: object, seconds: object) -> None:
+def test_limits_count_on_both_clocks(given: str, rounds: object, seconds: object) -> None:
     slo = Slo.parse(given)
     assert slo.levels(PAIR, rounds=True) == rounds
     assert slo.levels(PAIR, rounds=False) == seconds
@@ -46,7 +46,7 @@ def test_lengths_have_one_spelling() -> None:
     ["", "5", "30s", "e2e", "e2e=0", "e2e=0s", "ttft=-3", "tpot=1.5", "e2e=5 s", "e2e=soon", 5,
      "e2e=5,e2e=6", "first-token:2s", True, "deadline=4", "e2e=" + "9" * 17, None],
 )  # fmt: skip
-def test_what_is_no_service_level(given: object) -> None:
+def test_what_is_no_service_level_is_refused(given: object) -> None:
     with pytest.raises(InvalidInput, match=r"^(slo|ttft|tpot|e2e): "):
         Slo.parse(given)
 
@@ -69,7 +69,7 @@ def test_each_limit_counts_and_what_never_came_does_not_attain() -> None:
 
 
 @pytest.mark.parametrize("attain", ["101%", "-1", "few", "11", 1.5, ""])
-def test_shares_that_are_none(attain: object) -> None:
+def test_shares_that_are_none_are_refused(attain: object) -> None:
     with pytest.raises(InvalidInput, match="--attain: must be a share such as 99%"):
         allowed_misses(attain, 10)
 

@@ -35,7 +35,7 @@ from kvopt.incumbent.result import BoundSource, Progress, StopReason
 from kvopt.kernels.budget import Budget
 from kvopt.search.engines import engine_of
 from kvopt.search.solvers.pyomo_worker import EXACT
-from kvopt.search.stages import offer_lp
+from kvopt.search.stages import solve_lp
 from kvopt.timetable.schedule import Schedule
 
 IN_PROCESS = ("highs", "cpsat", "auto")
@@ -67,7 +67,9 @@ def assert_sound(result: SolveResult, optimum: int) -> None:
 @pytest.mark.parametrize("engine", IN_PROCESS)
 @pytest.mark.parametrize("quick_start", [True, False])
 @pytest.mark.parametrize(("instance", "optimum"), WORKED)
-def test_worked_cases(engine: str, quick_start: bool, instance: Instance, optimum: int) -> None:
+def test_worked_cases_are_solved(
+    engine: str, quick_start: bool, instance: Instance, optimum: int
+) -> None:
     assert_sound(solve(instance, engine, quick_start=quick_start), optimum)
 
 
@@ -87,7 +89,7 @@ def test_engines_agree_with_brute_force(engine: str, count: int) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("engine", IN_PROCESS)
-def test_same_seed_same_result(engine: str) -> None:
+def test_the_same_seed_gives_the_same_result(engine: str) -> None:
     instance = instance_of(12, [(0, 2, 5), (0, 1, 7), (1, 3, 4), (2, 0, 9), (2, 4, 3)])
     first = solve(instance, engine, seed=1, threads=1)
     again = solve(instance, engine, seed=1, threads=1)
@@ -139,15 +141,9 @@ def test_a_solver_that_ends_before_the_deadline_ran_out_of_time(engine: str) -> 
     assert result.status is Status.FEASIBLE
 
 
-def test_an_lp_that_ends_before_the_deadline_ran_out_of_time() -> None:
-    search = hurried(40, 1e-3)
-    offer_lp(search, search.budget)
-    assert search.result("lp").stop_reason is StopReason.TIME_LIMIT
-
-
 def test_a_share_of_the_time_is_not_all_of_it() -> None:
     search = Search(hard_instance(), Limits(time_limit=100.0))
-    offer_lp(search, search.budget.part(most=1e-3))
+    assert not solve_lp(search, search.budget.part(most=1e-3))
     assert search.result("lp").stop_reason is StopReason.NO_ENGINE
     assert not search.budget.over()
 
@@ -358,7 +354,7 @@ def test_a_table_of_progress_ends_with_the_answer(capsys: pytest.CaptureFixture[
     assert rows[-1].split()[1:4] == [f"{result.objective:,}", f"{result.lower_bound:,}", "0.00%"]
 
 
-def test_an_instance_with_other_fields() -> None:
+def test_other_fields_of_an_instance_are_checked_again() -> None:
     instance = generate("arrival-1", n=5, seed=1)
     larger = instance.replace(memory=100, name="larger")
     assert (larger.memory, larger.name, larger.requests) == (100, "larger", instance.requests)

@@ -43,7 +43,6 @@ from kvopt.incumbent.proofs import ConfigurationProof
 from kvopt.incumbent.result import BoundSource, StopReason
 from kvopt.kernels.budget import Budget
 from kvopt.search.exact import exact_engine as exact
-from kvopt.search.exact import forward as forward_search
 from kvopt.search.exact.forward import Forward
 from kvopt.search.stages import states_priced
 
@@ -66,8 +65,7 @@ def completed(brief: None, monkeypatch: pytest.MonkeyPatch) -> Callable[[int], N
     run = exact.run
 
     def use(sets: int) -> None:
-        monkeypatch.setattr(exact, "run", partial(run, few_requests=0))
-        monkeypatch.setattr(forward_search, "_MAX_SETS", sets)
+        monkeypatch.setattr(exact, "run", partial(run, few_requests=0, max_sets=sets))
 
     return use
 
@@ -79,7 +77,7 @@ def assert_both_sides(result: SolveResult) -> None:
 
 
 @pytest.mark.parametrize("presolve", [True, False])
-def test_it_is_brute_force(presolve: bool) -> None:
+def test_optima_are_those_of_brute_force(presolve: bool) -> None:
     drawn = random_instances(many(80), seed=int(presolve), most_memory=12, most_output=6)
     for number, instance in enumerate(drawn):
         optimum = brute_force.optimum(*plain(instance))
@@ -97,7 +95,7 @@ def test_it_is_brute_force(presolve: bool) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("sets", [1, 4, 10_000])
-def test_it_is_brute_force_with_completion_bounds(
+def test_optima_with_completion_bounds_are_those_of_brute_force(
     sets: int, completed: Callable[[int], None]
 ) -> None:
     """Which a large table makes exact, and a small one nearly worthless."""
@@ -188,7 +186,7 @@ def test_a_bound_below_the_optimum_is_a_proof_with_fewer_labels_alone(
 @pytest.mark.slow
 @pytest.mark.parametrize("family", ["arrival-1", "arrival-2"])
 @pytest.mark.parametrize("n", [7, pytest.param(8, marks=pytest.mark.thorough)])
-def test_it_is_cp_sat(family: str, n: int) -> None:
+def test_optima_are_those_of_cp_sat(family: str, n: int) -> None:
     for seed in range(many(1)):
         instance = generate(family, n, seed=seed)
         expected = solve(instance, "cpsat", threads=2, time_limit=20)
@@ -265,7 +263,7 @@ def test_a_search_beyond_its_label_limit_goes_on(monkeypatch: pytest.MonkeyPatch
         ([Request(0, 0, 4), *[Request(1, 5, 2)] * 3], 12),
     ],
 )
-def test_edges(requests: list[Request], memory: int) -> None:
+def test_edge_cases_have_the_optimum_of_cpsat(requests: list[Request], memory: int) -> None:
     instance = Instance(memory, requests)
     expected = solve(instance, "cpsat", time_limit=120)
     for presolve, quick in product((True, False), repeat=2):
@@ -360,18 +358,14 @@ def assert_verified(search: Search, path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_bounds_rise_until_all_is_excluded_or_labels_or_time_run_out(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_bounds_rise_until_all_is_excluded_or_labels_or_time_run_out() -> None:
     search = Search(generate("arrival-1", 12, seed=1))
     offer_list_schedules(search)
     rising = list(islice(states_priced(search, search.budget), 4))[-1]
     evaluation = rising.evaluation
     forward = Forward(search, rising, evaluation, Budget(600.0))
-    monkeypatch.setattr("kvopt.search.exact.forward._MARGIN", 0.0)
-    assert not forward.raises(200_000)
+    assert not forward.raises(200_000, margin=0.0)
     assert evaluation.bound < known(search.lower_bound) < known(search.schedule).objective
-    monkeypatch.undo()
     assert not forward.raises(5)
     assert evaluation.bound <= known(search.lower_bound)
     assert forward.raises(200_000)

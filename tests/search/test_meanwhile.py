@@ -108,8 +108,13 @@ def test_only_optima_of_starts_are_claimed_and_only_while_something_is_compiled(
     problem: Problem, compiles: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     begun: list[Search] = []
+
+    def prover(search: Search) -> str:
+        begun.append(search)
+        return "highs"
+
     monkeypatch.setattr(compiler, "is_running", lambda: compiles)
-    monkeypatch.setattr(meanwhile, "_prove", lambda search, *_: begun.append(search))
+    monkeypatch.setattr(meanwhile, "prover", prover)
     with solver_while_compiling(Search(problem)):
         time.sleep(0.1)
     assert not begun

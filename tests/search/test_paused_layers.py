@@ -23,7 +23,7 @@ def go_on() -> bool:
 
 
 @pytest.mark.slow
-def test_it_finds_what_is_below_a_value_and_nothing_else() -> None:
+def test_layers_find_the_best_below_a_value_or_nothing() -> None:
     source = random.Random(1)
     for instance in random_instances(
         many(80), seed=2, least_requests=1, most_memory=8, most_output=4, last_arrival=3
@@ -46,7 +46,7 @@ def test_labels_are_few_where_prices_are_good() -> None:
     assert known(best).objective == 12
 
 
-def test_it_stops_when_asked() -> None:
+def test_a_search_of_layers_stops_in_time() -> None:
     with pytest.raises(Stopped):
         search_layers(instance_of(3, [(0, 0, 3)]), token_prices((), 1), 9, lambda: True)
 

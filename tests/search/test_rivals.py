@@ -67,7 +67,7 @@ def test_a_rival_proves_the_optimum_of_brute_force(name: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("ram", [6.0, 0.01])
-def test_a_rival_in_a_process_of_its_own(ram: float) -> None:
+def test_a_rival_ends_with_a_proof_or_a_fault(ram: float) -> None:
     pytest.importorskip("ortools")
     options = Namespace(limit=20.0, threads=1, ram=ram)
     said = rivals.answers("cpsat", "arrival-1:5:1", options)
@@ -80,7 +80,7 @@ def lines(*facts: dict[str, object]) -> list[str]:
     return [json.dumps({**fact, "wall": 2.0, "cpu": 1.0}) for fact in facts]
 
 
-def test_both_sides_are_the_best_of_what_was_said() -> None:
+def test_both_sides_are_the_best_of_all_answers() -> None:
     said = lines({"starts": [0, 1, 3, 6]}, {"bound": 10.2}, {"starts": [0, 0, 0, 2]}, {"bound": 9})
     found = rivals.judged("a rival", LITTLE, said)
     assert (found.value, found.bound, found.processor) == (12, 11, 1.0)

@@ -122,7 +122,7 @@ def test_a_limit_of_nothing_keeps_both_sides() -> None:
     assert str(result.stop_reason) == "time-limit"
 
 
-def test_a_given_schedule_is_where_it_begins() -> None:
+def test_a_search_begins_from_the_schedule_of_a_caller() -> None:
     given = Schedule(TWO, (0, 3, 3), (0, 1, 0))
     result = solve(TWO, start=given, quick_start=False, time_limit=0)
     assert known(result.objective) <= given.objective
@@ -140,7 +140,7 @@ def test_a_column_on_a_worker_that_is_not_there_is_refused() -> None:
         schedule_of_solution("x_r0_0_2 1\n", TWO)
 
 
-def test_solve_on_the_command_line(run: Run, tmp_path: Path) -> None:
+def test_solve_writes_the_workers_of_a_fleet(run: Run, tmp_path: Path) -> None:
     file, schedule = tmp_path / "fleet.json", tmp_path / "schedule.json"
     write_instance(Instance(3, TWO.requests), file)
     said = run.json("solve", file, "--workers", "2", "-o", schedule)

@@ -122,7 +122,7 @@ def test_limits_and_interrupts_keep_both_sides() -> None:
     assert search.result("auto").signal_number == 2
 
 
-def test_tables_and_pictures_of_a_result() -> None:
+def test_a_result_becomes_a_table_and_a_picture() -> None:
     found = solve(Instance(5, [Request(0, 2, 1)] * 3, "three", workers=2), clock=CLOCK)
     row = found.to_dataframe().iloc[0]
     assert row["objective_ns"] == found.objective
@@ -131,12 +131,12 @@ def test_tables_and_pictures_of_a_result() -> None:
     assert found.plot() is not None
 
 
-def test_no_requests() -> None:
+def test_no_requests_take_no_time() -> None:
     found = solve(Instance(5, [], workers=2), clock=CLOCK)
     assert (found.objective, found.lower_bound, str(found.status)) == (0, 0, "optimal")
 
 
-def test_the_command(run: Run, tmp_path: Path) -> None:
+def test_solve_prints_seconds_and_workers(run: Run, tmp_path: Path) -> None:
     file = tmp_path / "fleet.json"
     write_instance(Instance(3, [Request(0, 0, 3), Request(0, 0, 3), Request(0, 1, 2)]), file)
     said = run.json("solve", file, "--workers", "2", "--seconds")

@@ -36,14 +36,16 @@ solve_paused = partial(solve, scope="pauses")
         (4, [(0, 0, 2), (0, 2, 2), (3, 2, 1), (4, 2, 1)], 7),
     ],
 )
-def test_worked_cases(memory: int, requests: list[tuple[int, int, int]], best: int) -> None:
+def test_worked_cases_are_proved(
+    memory: int, requests: list[tuple[int, int, int]], best: int
+) -> None:
     found = solve_paused(instance_of(memory, requests))
     assert (found.objective, found.lower_bound, str(found.status)) == (best, best, "optimal")
     assert (str(found.stop_reason), str(found.scope)) == ("proved", "pauses")
 
 
 @pytest.mark.thorough
-def test_an_optimum_of_the_papers_family() -> None:
+def test_pauses_gain_on_an_instance_of_the_papers() -> None:
     """No longer than without pauses, and proved by the search where prices leave a gap."""
     instance = generate("arrival-1", n=6, seed=1)
     found = solve_paused(instance)
@@ -62,14 +64,14 @@ def test_a_limit_leaves_both_sides() -> None:
 
 
 @pytest.mark.slow
-def test_what_cannot_be_searched_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_cannot_be_searched_has_a_note(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(paused_layers, "search_layers", partial(search_layers, limit=5))
     found = solve_paused(generate("arrival-1", n=6, seed=1), time_limit=1)
     assert "more than 5 labels with pauses" in found.notes[0]
     assert str(found.status) == "feasible"
 
 
-def test_json_says_what_is_known(tmp_path: Path) -> None:
+def test_json_has_both_sides_and_segments(tmp_path: Path) -> None:
     instance = instance_of(10, [(0, 0, 10), (6, 5, 1)])
     write_instance(instance, tmp_path / "a.json")
     said = solve_paused(tmp_path / "a.json").to_json()

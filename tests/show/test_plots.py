@@ -156,7 +156,7 @@ def test_labels_neither_touch_nor_leave_the_figure(count: int, arrival: int) -> 
         assert all(figure.bbox.x0 <= box.x0 and box.x1 <= figure.bbox.x1 for box in boxes)
 
 
-def test_panels_share_time_and_draw_where_they_are_told(ec1: Schedule) -> None:
+def test_panels_share_time_and_draw_on_the_axes_of_the_caller(ec1: Schedule) -> None:
     figure = plot_schedule(ec1)
     top, bottom = figure.axes
     assert top.get_xlim() == bottom.get_xlim()

@@ -128,7 +128,7 @@ def test_times_of_a_run_in_seconds_are_seconds() -> None:
 
 
 @pytest.mark.slow
-def test_a_notebook_shows_them_by_itself() -> None:
+def test_a_notebook_shows_pictures_by_itself() -> None:
     made = run(SMALL, "mc-sf")
     assert made.schedule is not None
     figures = [
@@ -142,7 +142,7 @@ def test_a_notebook_shows_them_by_itself() -> None:
     assert "proved optimal" in (figures[4].get_suptitle())
 
 
-def test_a_panel_goes_where_it_is_told() -> None:
+def test_a_panel_is_drawn_on_the_axes_of_the_caller() -> None:
     made = run(SMALL, "mc-sf")
     assert made.schedule is not None
     for thing in (made, made.schedule, solve(SMALL), certify(SMALL, ["svf"])):

@@ -53,7 +53,7 @@ def all_kinds() -> list[Summarised]:
     ]
 
 
-def test_they_are_short_whatever_is_in_them() -> None:
+def test_summaries_are_short_whatever_is_in_them() -> None:
     for thing in all_kinds():
         assert len(repr(thing)) < 600
         assert "\n" not in repr(thing)
@@ -62,7 +62,7 @@ def test_they_are_short_whatever_is_in_them() -> None:
         assert len(thing._repr_html_()) < 5000
 
 
-def test_they_say_both_sides() -> None:
+def test_summaries_have_both_sides() -> None:
     found = solve(SMALL)
     assert re.search(rf"total latency +{found.objective:,}\n", str(found))
     assert re.search(rf"lower bound +{found.lower_bound:,}\n", str(found))
@@ -73,7 +73,7 @@ def test_they_say_both_sides() -> None:
     assert "seconds" in str(run(SMALL, "svf", clock=CLOCK))
 
 
-def test_where_there_is_a_bound_they_say_what_it_covers() -> None:
+def test_summaries_name_the_scope_of_a_bound() -> None:
     paused = solve(Instance(10, [Request(0, 0, 3)]), scope="pauses")
     assert Scope.PAUSES.sentence in " ".join(str(paused).split())
     for thing in all_kinds():
@@ -90,7 +90,7 @@ def test_html_is_well_formed_and_shows_foreign_text_as_text() -> None:
         assert "<script" not in thing._repr_html_()
 
 
-def test_words() -> None:
+def test_numbers_and_texts_become_words() -> None:
     assert [worded(value) for value in (1234, 0.5, 12345.6, True, "a\nb")] == [
         "1,234",
         "0.5",
@@ -105,7 +105,7 @@ def test_words() -> None:
 
 
 class TestInstances:
-    def test_a_request_and_some_requests(self) -> None:
+    def test_an_index_gives_a_request_and_a_range_an_instance(self) -> None:
         assert SMALL[1] is SMALL.requests[1]
         assert SMALL[-1] is SMALL.requests[-1]
         assert SMALL[1:3].requests == SMALL.requests[1:3]
@@ -114,7 +114,7 @@ class TestInstances:
         with pytest.raises(IndexError):
             SMALL[5]
 
-    def test_integers_of_numpy(self) -> None:
+    def test_integers_of_numpy_become_plain(self) -> None:
         rows = np.array([(0, 1, 3), (2, 1, 4)], dtype=np.int32)
         made = Instance(np.int64(9), [Request(*row) for row in rows])  # type: ignore[arg-type]
         plain = Instance(9, [Request(0, 1, 3), Request(2, 1, 4)])

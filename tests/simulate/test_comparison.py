@@ -27,7 +27,7 @@ SMALL = generate("arrival-1", n=6, seed=3)
 LOOP = "alpha-protect:alpha=0.2"
 
 
-def test_it_holds_the_runs_in_their_order() -> None:
+def test_a_comparison_holds_the_runs_in_their_order() -> None:
     found = compare(SMALL, ["mc-sf", "fcfs", LOOP])
     assert len(found) == 3
     assert [each.policy for each in found] == ["mc-sf", "fcfs", LOOP]
@@ -37,7 +37,7 @@ def test_it_holds_the_runs_in_their_order() -> None:
     assert compare(SMALL, "svf")[0].policy == "svf"
 
 
-def test_its_table_says_what_each_run_says() -> None:
+def test_its_table_has_the_measures_of_the_runs() -> None:
     found = compare(SMALL, ["mc-sf", LOOP])
     first, second = found.to_dataframe().to_dict("records")
     assert first["total_latency"] == found[0].objective
@@ -53,7 +53,7 @@ def test_run_sends_several_policies_here() -> None:
         run(SMALL, ["mc-sf", "fcfs"])  # type: ignore[arg-type]
 
 
-def test_in_seconds() -> None:
+def test_totals_are_in_seconds() -> None:
     found = compare(SMALL, ["mc-sf"], clock=Seconds(BatchTime([Line(500_000_000, 0)])))
     (row,) = found.to_dataframe().to_dict("records")
     assert found[0].objective is not None
@@ -101,7 +101,7 @@ def test_an_optimum_of_runs_says_nothing_of_what_pauses() -> None:
     assert compare(pair, [plain, paused.schedule]).optimum is None
 
 
-def test_fleets_and_seconds() -> None:
+def test_results_are_compared_on_their_own_clock() -> None:
     fleet = Instance(9, [Request(0, 1, 3)] * 5, workers=2)
     result = solve(fleet)
     found = compare(fleet, ["svf", result])

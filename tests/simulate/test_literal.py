@@ -152,7 +152,7 @@ LIVELOCKS: dict[str, tuple[Policy, list[Job], int, Sequence[int | None], int]] =
 
 
 @pytest.mark.parametrize("name", [*STARTS, *LIVELOCKS])
-def test_worked_cases(name: str) -> None:
+def test_literal_policies_start_what_the_papers_do(name: str) -> None:
     policy, jobs, memory, starts, evictions = {**STARTS, **LIVELOCKS}[name]
     found = policy(jobs, memory)
     assert (found.starts, found.evictions) == (starts, evictions)
@@ -176,7 +176,7 @@ def test_mc_sf_is_not_optimal(jobs: list[Job], memory: int, value: int, best: in
     ("lower", "upper", "switched"),
     [(1, 1, False), (1, 2, False), (1, 3, True), (381, 1000, True), (382, 1000, False)],
 )
-def test_the_switch(lower: int, upper: int, switched: bool) -> None:
+def test_a_switch_prefers_a_l_for_wide_intervals(lower: int, upper: int, switched: bool) -> None:
     jobs = [Job(0, 0, lower, lower, upper), Job(0, 0, upper, lower, upper)]
     assert chen.prefers_a_l(jobs) is switched
 
@@ -219,7 +219,9 @@ BATCHES: dict[str, tuple[Phase1, list[Job], int, list[int]]] = {
 
 
 @pytest.mark.parametrize(("solve", "jobs", "memory", "chosen"), BATCHES.values(), ids=list(BATCHES))
-def test_batches(solve: Phase1, jobs: list[Job], memory: int, chosen: list[int]) -> None:
+def test_solvers_choose_the_batches_of_the_paper(
+    solve: Phase1, jobs: list[Job], memory: int, chosen: list[int]
+) -> None:
     assert [item.position for item in solve(items(jobs), memory)] == chosen
 
 
@@ -259,7 +261,7 @@ BY_INTERVALS: dict[str, tuple[list[Job], int, list[int], list[int], int]] = {
 @pytest.mark.parametrize(
     ("jobs", "memory", "rank", "starts", "evictions"), BY_INTERVALS.values(), ids=list(BY_INTERVALS)
 )
-def test_a_min_evictions(
+def test_a_min_evicts_what_the_paper_does(
     jobs: list[Job], memory: int, rank: list[int], starts: list[int], evictions: int
 ) -> None:
     run = sorted_f_a_min(jobs, memory, phase1_dp, rank)

@@ -22,7 +22,7 @@ def test_arrivals_near_the_limit_are_as_good_as_at_0(policy: str) -> None:
     assert runs[0].objective == runs[1].objective == 11 * 1_100
 
 
-def test_prediction_models() -> None:
+def test_prediction_models_give_their_intervals() -> None:
     requests = [
         Request(0, 1, 5, predicted=Prediction(2, 9)),
         Request(0, 1, 101),

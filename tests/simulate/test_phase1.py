@@ -19,6 +19,7 @@ from kvopt.simulate.policies.phase1 import (
     Candidate,
     Phase1,
     batches,
+    best_batch,
     best_count,
     columns,
     dp,
@@ -121,7 +122,7 @@ def test_batches_take_everybody_once(name: Phase1) -> None:
         assert sorted(c for part in parts for c in part) == waiting
 
 
-def test_a_batch_is_solved_for_when_it_is_asked_for() -> None:
+def test_batches_are_solved_lazily() -> None:
     asked = []
 
     def alone(waiting: Sequence[Candidate], memory: int) -> list[Candidate]:
@@ -187,13 +188,13 @@ def in_a_table(waiting: list[Candidate], memory: int) -> list[Candidate]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("few", [0, 10**9])
-def test_the_best_batch_is_that_of_the_table(few: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(startable_sets, "_FEW", few)
+def test_the_best_batch_is_that_of_the_table(few: int) -> None:
     rng = random.Random(few)
     for most, largest, rounds in ((14, 40, 150), (90, 300, 40), (200, 2000, 4)):
         for _ in range(rounds if few == 0 else rounds // 6):
             waiting, memory = problem(rng, most, largest)
-            assert exact(waiting, memory) == in_a_table(waiting, memory)
+            best = best_batch(waiting, memory, grows=True, few_entries=few)
+            assert best == in_a_table(waiting, memory)
 
 
 @pytest.mark.slow
@@ -240,8 +241,7 @@ def largest_of_all(waiting: list[Candidate], running: Running, memory: int) -> l
 
 
 @pytest.mark.parametrize("few", [0, 10**9])
-def test_the_largest_set_is_that_of_all_subsets(few: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(startable_sets, "_FEW", few)
+def test_the_largest_set_is_that_of_all_subsets(few: int) -> None:
     rng, sizes = random.Random(5), set()
     for _ in range(150):
         waiting, memory = problem(rng, 9, rng.choice([12, 30, 80]))
@@ -250,7 +250,7 @@ def test_the_largest_set_is_that_of_all_subsets(few: int, monkeypatch: pytest.Mo
         ]
         if not any(fits([candidate], running, memory) for candidate in waiting):
             continue
-        found = largest_set(*columns(waiting), running, memory)
+        found = largest_set(*columns(waiting), running, memory, few_entries=few)
         assert found == largest_of_all(waiting, running, memory)
         sizes.add(len(found))
     assert len(sizes) > 5

@@ -134,7 +134,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("text", REFUSED)
-def test_what_a_policy_refuses(text: str) -> None:
+def test_impossible_parameters_are_refused(text: str) -> None:
     with pytest.raises(InvalidInput) as caught:
         run(Instance(9, [Request(0, 7, 2)]), text)
     assert REFUSED[text] in str(caught.value)
@@ -149,7 +149,7 @@ STEPS = st.lists(st.tuples(st.integers(0, 60), st.lists(st.integers(0, 9), max_s
 
 
 @given(STEPS)
-def test_it_is_what_sorting_anew_gives(steps: list[tuple[int, list[int]]]) -> None:
+def test_a_sorted_line_is_what_sorting_anew_gives(steps: list[tuple[int, list[int]]]) -> None:
     line: SortedLine[int] = SortedLine()
     expected: list[int] = []
     for leaving, joining in steps:

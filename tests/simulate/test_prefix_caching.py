@@ -89,7 +89,7 @@ def test_kept_tokens_take_memory() -> None:
         assert replace(made, chunks=()).violations() == []
 
 
-def test_blocks_of_a_server_divide_those_of_prefixes() -> None:
+def test_blocks_of_a_server_must_divide_those_of_prefixes() -> None:
     with pytest.raises(InvalidInput, match="block: is 16, which does not divide block_tokens, 4"):
         run(replace(CHAT, memory=64), "vllm-fcfs")
 

@@ -170,7 +170,7 @@ def test_a_server_that_counts_round_by_round_does_the_same(
         assert (found.evictions, found.peak_memory) == (expected.evictions, served.peak)
 
 
-def test_by_hand() -> None:
+def test_times_are_those_computed_by_hand() -> None:
     """Prefill of 10 in the first round; the second request waits until it ends."""
     model = BatchTime([Line(40, 1), Line(10, 3)], kv_ns=2, prompt_ns=5)
     requests = [Request(0, 10, 2, arrival_seconds=100e-9), Request(0, 1, 1, arrival_seconds=150e-9)]
@@ -296,7 +296,7 @@ def test_the_check_sees_what_is_wrong() -> None:
     assert any("runs twice" in line for line in replace(found, lost=twice).violations())
 
 
-def test_problems_and_words_say_the_clock() -> None:
+def test_problems_and_words_name_the_clock() -> None:
     """`run`, `compare` and `fleet_sizes` take what `solve` takes."""
     instance, seconds = generate("arrival-1", 6, seed=1), Seconds(batch_time(DEFAULT_MODEL))
     known = run(instance, "svf", clock=seconds).objective

@@ -61,7 +61,7 @@ def test_prompts_in_pieces_yield_no_token_until_the_last() -> None:
 @pytest.mark.parametrize(
     ("by", "first"), [("output", 1), ("volume", 0), ("prediction", 2), ("priority", 3)]
 )
-def test_priorities_are_what_by_says(by: str, first: int) -> None:
+def test_the_smallest_value_of_by_starts_first(by: str, first: int) -> None:
     requests = [
         Request(0, 0, 4, predicted=Prediction(8, 8)),
         Request(0, 9, 3, predicted=Prediction(9, 9)),
@@ -151,7 +151,7 @@ def test_routers_see_what_is_at_servers(case: Case, in_seconds: bool) -> None:
     assert_routed(fleet, case.policy, CLOCK if in_seconds else ROUNDS)
 
 
-def test_what_is_said_of_a_fleet_of_servers() -> None:
+def test_notes_of_a_fleet_count_all_pauses() -> None:
     requests = [Request(0, s, o) for s, o in ((2, 7), (2, 2), (4, 9), (0, 5))]
     fleet = Instance(16, [r for r in requests for _ in range(2)], workers=2)
     found = simulate(fleet, "vllm-fcfs:block=1", router="round-robin")

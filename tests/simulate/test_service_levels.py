@@ -32,14 +32,14 @@ def test_a_batch_stays_small_enough_for_the_pace() -> None:
     assert found.starts == (0, 0, 9)
 
 
-def test_without_a_service_level_it_is_by_arrival() -> None:
+def test_without_a_service_level_requests_start_by_arrival() -> None:
     drawn = generate("conversation", 40, 500, seed=2, parameters={"per_second": 40})
     found = run(drawn, "slo")
     assert found.objective is not None
     assert not found.violations()
 
 
-def test_it_completes_everything_on_machines_and_clocks() -> None:
+def test_slo_completes_everything_on_machines_and_clocks() -> None:
     source = random.Random(5)
     for _ in range(many(20)):
         drawn = generate("arrival-2", 12, seed=source.randint(0, 99))

@@ -153,7 +153,7 @@ def test_who_knows_the_future_is_not_online(policy: Policy | str) -> None:
         check_online(policy)
 
 
-def test_what_is_shared_later_is_hidden_from_who_does_not_need_it() -> None:
+def test_later_sharing_is_hidden_unless_a_policy_needs_it() -> None:
     pair = [Request(0, 4, 1, prefix=["a"]), Request(0, 4, 1, prefix=["a"])]
     instance = Instance(9, pair, block_tokens=2)
     said = "tokens of a prompt that no other request shares: write Need.PREFIXES among its needs"
@@ -175,7 +175,7 @@ def test_online_is_no_question_to_servers_and_to_what_fails() -> None:
 
 
 @pytest.mark.parametrize("text", PLAIN)
-def test_same_seed_same_run(text: str) -> None:
+def test_the_same_seed_gives_the_same_run(text: str) -> None:
     rng = random.Random(1)
     requests = [Request(rng.randint(0, 9), rng.randint(0, 3), rng.randint(1, 9)) for _ in range(40)]
     instance = Instance(20, requests)
@@ -289,7 +289,7 @@ class LastComeFirstServed(Policy):
 
 
 @pytest.mark.usefixtures("own_things")
-def test_others_can_register() -> None:
+def test_policies_of_users_can_register() -> None:
     by_name.register(LastComeFirstServed)
     instance = Instance(5, [Request(0, 1, 2), Request(0, 1, 3)])
     assert run(instance, "test-lcfs:rule=2").starts == (3, 0)

@@ -88,7 +88,7 @@ def same(found: PolicyRun, expected: Run) -> bool:
 
 
 @pytest.mark.parametrize("text", ONLINE + HINDSIGHT)
-def test_example_3_1(text: str) -> None:
+def test_policies_have_the_total_of_example_3_1(text: str) -> None:
     assert run(EXAMPLE_3_1, text).objective == 45
 
 
@@ -212,7 +212,7 @@ def test_plans_go_only_as_far_as_they_are_needed() -> None:
     assert found.note == "batches: 7 exact"
 
 
-def test_notes_say_where_a_plan_came_from() -> None:
+def test_notes_name_the_source_of_a_plan() -> None:
     crowded = Instance(20, [Request(0, 10, 3 + at % 3) for at in range(8)])
     assert run(crowded, "sorted-lp").note == f"plans by mean starts: 1 by {LP}"
     assert run(crowded, "lp-swap:nonzeros=100").note == f"plans by mean starts: 1 by {AVERAGES}"

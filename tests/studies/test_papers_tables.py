@@ -214,7 +214,7 @@ def test_prices_that_are_kept_take_fewer_bytes_and_stay_valid(tmp_path: Path) ->
     assert small.stat().st_size < fine.stat().st_size / 2
 
 
-def test_another_study_in_the_folder_is_told(
+def test_another_study_in_the_folder_is_reported(
     study: Study,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,

@@ -44,7 +44,7 @@ def test_several_instances_are_answered_on_average_and_at_worst() -> None:
 
 
 @pytest.mark.parametrize(("lower", "is_said"), [(79, True), (80, False), (100, False)])
-def test_gaps_above_a_fifth_decide_little_and_it_is_said(lower: int, is_said: bool) -> None:
+def test_gaps_above_a_fifth_have_a_remark(lower: int, is_said: bool) -> None:
     found = answer(runs("svf", (110, 100, lower), (110, 100, lower)))
     apart = [each for each in found if "does not decide" in each]
     assert [each.partition(":")[0] for each in apart] == [
@@ -61,7 +61,7 @@ def test_of_many_schedulers_the_best_and_the_worst_are_named() -> None:
     assert second == "Of 6 schedulers these have the least upper end and the largest lower end."
 
 
-def test_what_did_not_complete_is_said_and_not_averaged() -> None:
+def test_incomplete_runs_are_counted_and_not_averaged() -> None:
     found = answer([*runs("svf", (20, 20, 20)), *runs("alpha", (None, 20, 20), (90, 20, 20))])
     assert found[0].startswith("On the one instance, svf certainly takes exactly")
     assert found[1] == "alpha completed 1 of 2 runs."
@@ -72,7 +72,7 @@ def test_schedulers_that_met_other_instances_are_not_called_comparable() -> None
     assert found[0].startswith("On average over the instances that each scheduler met (1 to 2), ")
 
 
-def test_without_a_bound_no_upper_end_is_said() -> None:
+def test_without_a_bound_there_is_no_upper_end() -> None:
     (said,) = answer([*runs("svf", (20, 20, None)), *runs("fcfs", (30, 20, None))])
     assert "svf certainly takes at least 1.00 times" in said
     assert "fcfs at least 1.50 times" in said
@@ -104,7 +104,7 @@ def test_nothing_is_answered_from_nothing() -> None:
     assert answer([record(0, None, None, outcome="error")]) == []
 
 
-def test_what_was_left_out_is_said_once_for_each_trace() -> None:
+def test_left_out_requests_are_noted_once_for_each_trace() -> None:
     dropped = {
         "missing field": {"rows": 2, "first_line": 41},
         "blank line": {"rows": 1, "first_line": 1200},

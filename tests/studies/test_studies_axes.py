@@ -181,7 +181,7 @@ class TestDescriptions:
 
 
 @pytest.mark.slow
-def test_a_study_of_a_log_says_what_it_left_out_and_goes_on(folder: Path, run: Run) -> None:
+def test_a_study_of_a_log_notes_what_it_left_out_and_continues(folder: Path, run: Run) -> None:
     text = TRACE + "memory = [1200, 2048]\nmax_total = 1200\nrate = [1, 2]\n"
     path = described(folder, text)
     path.write_text("certify = false\n" + path.read_text())
@@ -303,7 +303,7 @@ def test_what_is_no_level_is_refused(old: str, new: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("sketched")
-def test_records_and_report_say_how_many_are_in_time(tmp_path: Path, run: Run) -> None:
+def test_records_and_report_count_requests_in_time(tmp_path: Path, run: Run) -> None:
     (tmp_path / "late.toml").write_text(LEVELS)
     found = run_study(read_study(tmp_path / "late.toml"), tmp_path / "out", jobs=1)
     assert len(found.records) == 4

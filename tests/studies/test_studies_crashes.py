@@ -40,7 +40,7 @@ for line in sys.stdin:
 
 
 @pytest.mark.slow
-def test_killed_many_times_at_random_moments(tmp_path: Path) -> None:
+def test_a_study_survives_kills_at_random_moments(tmp_path: Path) -> None:
     description, folder = tiny(tmp_path / "tiny.toml", DRAWS), tmp_path / "out"
     moments = random.Random(6)
     sizes = [0]

@@ -58,7 +58,7 @@ def test_every_part_is_multiplied_out() -> None:
     assert len(list(tasks_of(study, 1))) == 5 * 2
 
 
-def test_what_is_not_asked_for_is_not_said() -> None:
+def test_defaults_are_left_out_of_records() -> None:
     """Keys of records, and so what counts as done, stay as they are for what most studies are."""
     study = study_from_text(HEAD + 'scope = "runs"\n' + ENTRY)
     assert study.limits == (TaskLimits(),)

@@ -121,7 +121,7 @@ def test_an_unknown_outcome_is_refused() -> None:
 class TestIntervals:
     """Numbers that hold for certain."""
 
-    def test_of_a_record(self) -> None:
+    def test_ratios_are_intervals_between_both_sides(self) -> None:
         assert ratio_of(record(upper=27, lower=25)) == Interval(Fraction(28, 27), Fraction(28, 25))
         assert ratio_of(record(value=None)) == Interval(None, None)
         assert ratio_of(record(lower=0)) == Interval(Fraction(28, 27), None)
@@ -142,7 +142,7 @@ class TestIntervals:
         assert low <= value <= high
         assert high - low <= Fraction(1, 10**places)
 
-    def test_texts(self) -> None:
+    def test_intervals_are_rounded_outward(self) -> None:
         assert str(Interval(Fraction(28, 27), Fraction(28, 27))) == "1.037"
         assert str(Interval(Fraction(28, 27), Fraction(28, 25))) == "[1.037, 1.120]"
         assert str(Interval(None, None)) == "[-, -]"

@@ -120,7 +120,7 @@ class TestGoingOn:
 
     @pytest.mark.slow
     @pytest.mark.usefixtures("own_processes")
-    def test_a_limit_first_and_the_rest_later(
+    def test_the_rest_after_a_limit_gives_the_same(
         self, done: tuple[Path, Path], tmp_path: Path, run: Run
     ) -> None:
         """And in a process of its own, which makes no difference."""
@@ -167,7 +167,7 @@ class TestGoingOn:
 class TestRefused:
     """What ends with a clear message and exit status 2, and leaves what was there."""
 
-    def test_a_second_run_into_a_folder(self, done: tuple[Path, Path], run: Run) -> None:
+    def test_a_second_run_into_a_folder_is_refused(self, done: tuple[Path, Path], run: Run) -> None:
         description, folder = done
         with locked(folder):
             code, _, err = run("study", description, "--out", folder)
@@ -182,7 +182,9 @@ class TestRefused:
         (folder / "lock").write_text('{"pid": 1, "host": "elsewhere"}')
         assert run("study", done[0], "--out", folder)[0] == 0
 
-    def test_the_folder_of_another_study(self, done: tuple[Path, Path], run: Run) -> None:
+    def test_the_folder_of_another_study_is_refused(
+        self, done: tuple[Path, Path], run: Run
+    ) -> None:
         err = run.refused("study", "smoke", "--out", done[1])
         assert "study.toml: holds another study" in err
 
@@ -190,7 +192,7 @@ class TestRefused:
         assert "Not a directory" in run.refused("study", done[0], "--out", done[0] / "out")
 
     @pytest.mark.parametrize("option", ["jobs", "limit"])
-    def test_numbers_below_one(self, done: tuple[Path, Path], option: str) -> None:
+    def test_numbers_below_one_are_refused(self, done: tuple[Path, Path], option: str) -> None:
         numbers: dict[str, Any] = {option: 0}
         with pytest.raises(InvalidInput, match=f"^{option}: must be at least 1"):
             run_study(read_study(done[0]), done[1], **numbers)
@@ -380,7 +382,7 @@ def ticks(processes: list[int]) -> int:
 
 
 @pytest.mark.slow
-def test_a_terminal_shows_how_far_it_is(tmp_path: Path) -> None:
+def test_a_terminal_shows_progress(tmp_path: Path) -> None:
     ours, theirs = pty.openpty()
     process = subprocess.Popen(
         study_command(tiny(tmp_path / "tiny.toml", draws=3), tmp_path / "out", "--jobs", "1"),

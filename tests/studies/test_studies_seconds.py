@@ -115,7 +115,7 @@ def test_a_task_comes_back_from_the_process_that_does_it(done: tuple[Path, Path]
 
 
 @pytest.mark.parametrize("clock", ["rounds", "seconds"])
-def test_what_is_not_to_be_certified_is_not(clock: str, tmp_path: Path) -> None:
+def test_without_certify_only_policies_run(clock: str, tmp_path: Path) -> None:
     text = f'name = "x"\nclock = "{clock}"\ncertify = false\npolicies = ["mc-sf", "fcfs"]\n'
     (tmp_path / "x.toml").write_text(
         text + '[[instances]]\nfamily = "geometric"\nn = 9\nmemory = 60\ndraws = 3\n'
@@ -168,7 +168,7 @@ def test_the_preset_is_what_run_takes_too() -> None:
 class TestTimes:
     """What a record keeps of a run."""
 
-    def test_mean_memory_of_one_request(self) -> None:
+    def test_mean_memory_of_one_request_is_its_area(self) -> None:
         run = simulate(Instance(9, [Request(0, 3, 2)]), "fcfs", clock=Seconds(MODEL))
         times = Times.of(run)
         first, second = (MODEL.round_ns(1, 3, 4), MODEL.round_ns(1, 0, 5))

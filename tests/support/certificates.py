@@ -47,6 +47,18 @@ def prices_proof(denominator: int, first: int, numerators: Sequence[int]) -> dic
     return {"kind": "prices", "denominator": denominator, "resources": [tokens]}
 
 
+def prices_between(
+    borders: Sequence[int], numerators: Sequence[int], one: int, lines: Sequence[int] | None = None
+) -> dict[str, Any]:
+    """Return prices that are constant between borders: of machine time, if there are lines."""
+    if lines is None:
+        pairs = zip(borders, borders[1:], numerators, strict=False)
+        each = [price for a, b, price in pairs for _ in range(a, b)]
+        return prices_proof(one, borders[0] + 1 if each else 1, each)
+    machine = {"name": "machine", "times": [*borders], "numerators": [*numerators]}
+    return {"kind": "prices", "denominator": one, "resources": [{**machine, "lines": [*lines]}]}
+
+
 def split(*parts: Any) -> dict[str, Any]:
     """Return a proof by parts, each with the arrival from which on it counts."""
     return {"kind": "split", "parts": [{"from": begin, "proof": proof} for begin, proof in parts]}
@@ -188,10 +200,7 @@ def with_slo(content: dict[str, Any], source: random.Random) -> dict[str, Any]:
     name = source.choice(("ttft", "e2e"))
     own = bool(rows) and all("e2e" in row for row in rows)
     limits: dict[str, Any] = {"e2e": "own"} if own else {name: source.randint(1, 12)}
-    claim: dict[str, Any] = {
-        "limits": limits,
-        "proof": {"times": borders, "numerators": prices, "denominator": one},
-    }
+    claim: dict[str, Any] = {"limits": limits, "proof": prices_between(borders, prices, one)}
     content["slo"] = claim
     due = [Due(limits.get("ttft", inf), inf, row["e2e"] if own else limits.get("e2e", inf))
            for row in rows]  # fmt: skip

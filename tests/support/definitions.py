@@ -20,9 +20,8 @@ from kvopt.verify import check_proofs as proofs
 from kvopt.verify import check_seconds, check_slo
 from kvopt.verify import check_volume as volume
 from kvopt.verify.certified_problem import Clock, Problem, Request, held_together
-from kvopt.verify.check_prices import NO_PREFIX, levels_of
-from kvopt.verify.check_slo import TimePrices
-from kvopt.verify.step_budget import Invalid, Prepared, Work, pairwise
+from kvopt.verify.check_prices import NO_PREFIX, Cell, levels_of
+from kvopt.verify.step_budget import Invalid, Prepared, Work
 
 Proof = dict[str, Any]
 Evaluator = Callable[[Problem, Proof, Work], Prepared]
@@ -182,17 +181,28 @@ def company(
     return total
 
 
-def cheapest_run(table: TimePrices, request: Request, latest: int) -> int:
+def attaining(problem: Problem, proof: Proof, latest: Sequence[float], _: Work) -> int:
+    """Return how many attain at prices of tokens, if they start no later in a run."""
+    (tokens,), one = proof["resources"], proof["denominator"]
+    prices = dict(enumerate(tokens["numerators"], tokens["first"]))
+    total = problem.used * problem.memory * sum(prices.values())
+    for request, until in zip(problem.requests, latest, strict=True):
+        free = max(request.arrival, *prices, 0)  # later starts cost nothing
+        total += max(0, one - cheapest_run(prices, request, int(min(until, free))))
+    return int(total // one)
+
+
+def cheapest_run(prices: dict[int, int], request: Request, latest: int) -> int:
     """Return the least price of a run that starts at a time or earlier."""
     return min(
-        sum(_at(table, k + j) * (request.prompt + j) for j in range(1, request.output + 1))
+        sum(prices.get(k + j, 0) * (request.prompt + j) for j in range(1, request.output + 1))
         for k in range(request.arrival, latest + 1)
     )
 
 
 def cheapest_times(
-    table: TimePrices,
     window: tuple[int, float, float],
+    cells: Sequence[Cell],
     amount: int,
     later: int,
     top: int,
@@ -204,11 +214,13 @@ def cheapest_times(
     Tried with each amount that is early; prices end long before times without end do.
     """
     begin, *ends = window
-    early, end = (int(min(t, max(begin, table.borders[-1]) + amount)) for t in ends)
+    last = max((a for a, _, _ in cells), default=0)
+    early, end = (int(min(t, max(begin, last) + amount)) for t in ends)
 
     def cheapest(first: int, last: int) -> list[int]:
         times = range(first + 1, last + 1)
-        return sorted(price for t in times for price in [_at(table, t)] * rate)
+        at = {t: next(p for a, b, p in cells if a < t <= b) for t in times}
+        return sorted(price for t in times for price in [at[t]] * rate)
 
     before, after = cheapest(begin, early), cheapest(early, end)
     return min(
@@ -216,12 +228,6 @@ def cheapest_times(
         for n in range(min(later, len(after), amount) + 1)
         if len(before) >= amount - n
     )
-
-
-def _at(table: TimePrices, time: int) -> int:
-    """Return the price between the borders around a time, 0 outside of them."""
-    pairs = pairwise(table.borders)
-    return next((p for (a, b), p in zip(pairs, table.prices, strict=False) if a < time <= b), 0)
 
 
 class AllSchedules:
@@ -270,8 +276,8 @@ def by_definition() -> Iterator[None]:
             (configurations, "RepeatedSearch", AllSchedules),
             (configurations.TokenStage, "costs", costs),
             (configurations.StateStage, "costs", state_costs),
-            (check_slo.TimePrices, "of_run", cheapest_run),
-            (check_slo.TimePrices, "of_cheapest", cheapest_times),
+            (check_slo, "attaining_by_prices", attaining),
+            (check_slo, "cheapest_cost", cheapest_times),
         ):
             patch.setattr(module, name, definition)
         yield

@@ -42,6 +42,28 @@ fleets = st.builds(
 )
 
 
+def test_the_soonest_token_is_where_the_fewest_rounds_of_prompts_wait() -> None:
+    """Active requests take theirs of 10 tokens a round: 35 over 10 - 1 are fewer than 25 over 4."""
+
+    @dataclass
+    class Seen:
+        requests: int
+        unprocessed: int
+        volume: int = 0
+
+        def tokens(self) -> int:
+            return 0
+
+        def matched(self, i: int) -> int:
+            return i
+
+    way = router("soonest-token:tokens=10")
+    assert isinstance(way, ArrivalRouter)
+    assert way.choose([Seen(6, 20), Seen(1, 30)], 5, 1) == 1
+    assert way.choose([Seen(6, 20), Seen(1, 90)], 5, 1) == 0
+    assert way.choose([Seen(30, 20), Seen(10, 20)], 5, 1) == 1
+
+
 def served_centrally(
     instance: Instance, key: Callable[[Request], tuple[int, ...]]
 ) -> tuple[list[int], list[int]]:
@@ -168,7 +190,7 @@ def test_a_fleet_of_one_is_one_server() -> None:
     assert (found.router, found.workers) == (None, (0,))
 
 
-def test_what_is_said_of_a_fleet() -> None:
+def test_a_fleet_run_has_router_workers_and_totals() -> None:
     fleet = Instance(4, [Request(0, 1, 3), Request(0, 1, 3), Request(1, 1, 3)], workers=2)
     found = fleet_run(fleet, "svf", "least-requests")
     said = found.to_json()
@@ -227,7 +249,7 @@ def test_one_line_needs_policies_that_forget() -> None:
         run(fleet, _Forgetful())
 
 
-def test_routers_of_ones_own(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_routers_of_ones_own_are_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ROUTERS, "entries", dict(ROUTERS.entries))
 
     @register

@@ -27,14 +27,14 @@ CLOCK = Seconds(BatchTime([Line(1_000_000_000, 0)], prompt_ns=500_000_000))
 """A second a round, and half a second more for each prompt token."""
 
 
-def test_in_rounds_by_hand() -> None:
+def test_measures_in_rounds_are_what_a_hand_computes() -> None:
     found = run(Instance(4, [Request(0, 1, 3), Request(1, 1, 2)]), "fcfs").measures()
     assert found["latency"] == {"mean": 3.5, "median": 3, "p99": 4}
     assert found["time_to_first_token"] == {"mean": 2, "median": 1, "p99": 3}
     assert found["time_per_output_token"] == {"mean": 1, "median": 1, "p99": 1}
 
 
-def test_in_seconds_by_hand() -> None:
+def test_measures_in_seconds_are_what_a_hand_computes() -> None:
     """The second prefill falls between the first and the last token of the first request."""
     requests = [Request(0, 2, 3, arrival_seconds=0), Request(0, 4, 1, arrival_seconds=0.5)]
     found = run(Instance(20, requests), "fcfs", clock=CLOCK)

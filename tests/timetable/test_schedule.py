@@ -105,7 +105,7 @@ def test_starts_are_integers(start: object) -> None:
         Schedule(instance_of(9, [(0, 1, 1), (0, 1, 1)]), (0, start))
 
 
-def test_empty_schedule() -> None:
+def test_an_empty_schedule_is_feasible() -> None:
     check = Schedule(Instance(1, []), ()).check()
     assert (check.feasible, check.objective, check.peak_memory, check.makespan) == (True, 0, 0, 0)
     assert Schedule(Instance(1, []), ()).memory_over_time() == ([0], [0])
@@ -203,7 +203,7 @@ def test_segments_without_a_gap_are_one() -> None:
         ([3, [(7, 7)]], "request 'r0': segments: must be a list of pairs, got 3"),
     ],
 )
-def test_refused(segments: list[object], says: str) -> None:
+def test_bad_segments_are_refused(segments: list[object], says: str) -> None:
     with pytest.raises(InvalidInput) as caught:
         Schedule(PAUSED, segments=segments)  # type: ignore[arg-type]
     assert str(caught.value) == says

@@ -49,7 +49,7 @@ def read(path: Path) -> Schedule:
         (Schedule(INSTANCE, segments=[[(1, 6), (8, 11)], [(7, 7)]]), PAUSED),
     ],
 )
-def test_round_trip(schedule: Schedule, content: object, tmp_path: Path) -> None:
+def test_a_file_keeps_a_schedule(schedule: Schedule, content: object, tmp_path: Path) -> None:
     path = tmp_path / "s.json"
     write_schedule(schedule, path)
     assert json.loads(path.read_text(encoding="utf-8")) == content
@@ -148,7 +148,9 @@ def test_without_pauses_it_is_the_file_of_before(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("read", "content", "says"), REFUSED, ids=[row[2] for row in REFUSED])
-def test_refused(read: Callable[[Path], Schedule], content: str, says: str, tmp_path: Path) -> None:
+def test_bad_files_are_refused(
+    read: Callable[[Path], Schedule], content: str, says: str, tmp_path: Path
+) -> None:
     assert refusal(read, tmp_path / "s.json", content).startswith(says)
 
 

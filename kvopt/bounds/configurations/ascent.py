@@ -83,7 +83,7 @@ class Evaluator:
         self._grid = Grid(completions, *knots.between())
         self._sums = np.empty((len(completions), len(states.holds)))
         self._lives = np.empty_like(self._sums)
-        self.tau, self._taus = tau, np.full(len(knots), tau)
+        self.tau, self.taus = tau, np.full(len(knots), tau)
 
     def begin(self, prices: Floats) -> Point:
         """Evaluate first prices; raise the temperature of knots where floats demand it.
@@ -92,16 +92,17 @@ class Evaluator:
         range of floats, and the ascent ends where it began.
         """
         while True:
-            self._taus *= _HEADROOM
+            self.taus *= _HEADROOM
             tight = ~np.isfinite(self._configurations(prices).smooth)
-            self._taus /= _HEADROOM
+            self.taus /= _HEADROOM
             if not tight.any() and (point := self(prices)).is_finite:
                 return point
-            self._taus[tight if tight.any() else slice(None)] *= _HOTTER
+            self.taus[tight if tight.any() else slice(None)] *= _HOTTER
 
     def __call__(self, prices: Floats) -> Point:
         """Evaluate prices; where floats cannot hold all sums the point is not finite."""
         states, grid = self.states, self._grid
+        # After the last knot prices are 0.  For the gradient see Claim 3.15 of docs/theory.
         padded = np.concatenate((prices, np.zeros_like(prices[:1])))
         fill_path_costs(states, grid, padded, self._sums)
         exact, smooth = requests_part(states, grid, self._sums, self._starts, self.tau, self._lives)
@@ -117,11 +118,12 @@ class Evaluator:
             )
 
     def _configurations(self, prices: Floats) -> Smoothed:
+        """Return the largest prices of configurations; each thread fills the rows of its knots."""
         count = len(prices)
         smoothed = Smoothed(np.empty(count), np.empty(count), np.zeros_like(prices))
 
         def work(rows: Integers) -> None:
-            fill_smoothed(self.states, rows, prices, self._copies, self._taus, smoothed)
+            fill_smoothed(self.states, rows, prices, self._copies, self.taus, smoothed)
 
         if len(self._parts) == 1:
             work(self._parts[0])
@@ -169,11 +171,7 @@ Pair = tuple[Floats, Floats, float]
 
 
 def ascend(
-    evaluate: Evaluator,
-    prices: Floats,
-    stage: AscentStage,
-    value: int,
-    budget: Budget,
+    evaluate: Evaluator, prices: Floats, stage: AscentStage, value: int, budget: Budget
 ) -> tuple[Floats, Floats]:
     """Ascend until the gain per step is small; return the best prices and the last ones.
 

@@ -78,6 +78,7 @@ class Requests(NamedTuple):
         ends = np.zeros(size, dtype=np.int64)
         for kind, output in enumerate(longest.tolist()):
             for left in range(output):
+                # A state of a time completes ``left`` later; of those with a price the last counts.
                 times = 1 + np.flatnonzero(evaluation.prices[1:, firsts[kind] + left] > 0)
                 ends[kind, times + left] = np.maximum(ends[kind, times + left], times)
         begins = np.full(size, NEVER, dtype=np.int64)
@@ -124,6 +125,7 @@ def fill_possible_states(requests: Requests, now: int, gap: int, possible: Integ
             kind, start = requests.kinds[i], now + left - requests.outputs[i]
             if left >= requests.outputs[i] or start < requests.arrivals[i]:
                 continue
+            # A start that leads here counts if it is within the gap and a price is to come.
             if requests.ends[kind, now + left] >= now and costs[i, min(start, last)] <= gap:
                 possible[count, PRICE] = requests.prices[now, requests.firsts[kind] + left]
                 possible[count, HOLD] = requests.peaks[kind] - left
@@ -264,6 +266,7 @@ def add_configurations(
         at = stack[many]
         copies[possible[at, KIND]] += 1
         held, value = held - possible[at, HOLD], value - possible[at, PRICE]
+        # Equal states next to it would only give the same set again.
         at = _other(possible, at)
 
 
@@ -379,6 +382,7 @@ def _add_predecessors(
             at += 1
         kind, end = code // width, code % width
         start = requests.starting[kind, end - now]
+        # No earlier start leads there: all copies have just started.
         if requests.begins[kind, end] >= now - 1:
             paid += (at - first) * start
         else:

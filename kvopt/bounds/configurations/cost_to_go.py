@@ -93,6 +93,7 @@ class CostToGo:
         # After the last time the rest of every set costs nothing.
         cut, lowest, narrowed = 0, 0, float(window)
         for now in range(self._last, 0, -1):
+            # Any cut is valid: near the lowest cost few sets are kept; beyond the gap none matter.
             below = min(lowest + int(narrowed), self._gap + 1)
             below = self._go_back(now, sets, cut, lowest, below, others, max_sets, limit)
             if others.number > max_sets:
@@ -129,17 +130,14 @@ class CostToGo:
             # All sets that are not kept cost the cut, and the slack of this time.
             if below > cut:
                 if worth is None:
-                    size = (
-                        len(possible) + 1,
-                        self._requests.together + 1,
-                        self._requests.memory + 1,
-                    )
-                    worth = np.zeros(size, dtype=np.int64)
+                    limits = self._requests.together + 1, self._requests.memory + 1
+                    worth = np.zeros((len(possible) + 1, *limits), dtype=np.int64)
                     fill_knapsack(possible, worth)
                 allowed = _MORE_POSSIBLE * max_sets
                 if not add_configurations(
                     self._requests, now, possible, worth, cut, below, into, allowed
                 ):
+                    # Any limit is a valid cut (Claim 3.13): a lower one leaves fewer sets.
                     below = cut + (below - cut) // 4
                     continue
             for begin in range(0, max(1, sets.number), _PART):

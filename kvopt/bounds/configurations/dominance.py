@@ -130,7 +130,7 @@ def _is_below(ones: Integers, one: int, others: Integers, other: int) -> bool:
 
 @compiled
 def _group_of(sets: Integers, words: Integers) -> int:
-    """Return the place of a set among sorted ones, -1 if it is absent."""
+    """Return the place of a set among those sorted by their last word first, -1 if absent."""
     low, high = 0, len(sets) - 1
     while low <= high:
         middle = (low + high) >> 1
@@ -155,7 +155,10 @@ def _fill_conditions(
     now: int,
     conditions: Integers,
 ) -> None:
-    """Fill in last completion, current tokens, and the sum over all later times."""
+    """Fill in last completion, current tokens, and the sum over all later times.
+
+    A profile that is nowhere above another one has none of these above it: a quick test.
+    """
     for at in range(part[0], part[1]):
         last, held, area = 0, 0, 0
         for i in range(labels.shape[1]):
@@ -200,6 +203,7 @@ def _clear_dominated_by_superset(
                     continue
                 is_filled = False
                 for near in range(begin, end):
+                    # In order of the sums of starts: later rivals have larger ones.
                     if began[order[near]] > began[order[at]] + due:
                         break
                     if _is_below(conditions, near, conditions, at):

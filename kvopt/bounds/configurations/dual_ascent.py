@@ -163,9 +163,9 @@ class DualAscent:
         best, self._prices = ascend(evaluator, prices, stage, value, self._budget)
         denominator = denominator_for(states, knots, best)
         numerators = rounded(best, denominator)
-        pairs = zip(
-            (states.holds + states.remaining).tolist(), states.remaining.tolist(), strict=True
-        )
+        # Of each peak the last state counts, since rounds to go ascend.
+        peaks = (states.holds + states.remaining).tolist()
+        pairs = zip(peaks, states.remaining.tolist(), strict=True)
         self._latest = StatePrices(
             denominator,
             tuple({peak: left + 1 for peak, left in pairs}.items()),

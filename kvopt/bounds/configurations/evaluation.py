@@ -171,12 +171,8 @@ def _fill_costs(
                     paid[t + passed] += ((end - t) * low + (t - begin) * high) // (end - begin)
             paid[last + passed] += row[-1]
             passed += 1
-        arrival, output, place, lowest = (
-            states.arrivals[i],
-            outputs[i],
-            i % len(starts),
-            FORBIDDEN,
-        )
+        arrival, output = states.arrivals[i], outputs[i]
+        place, lowest = i % len(starts), FORBIDDEN
         for k in range(min(arrival, last), last + 1):
             if starts[place, k]:
                 cost = denominator * (max(k, arrival) + output - arrival) + paid[k + output]

@@ -61,12 +61,7 @@ class TooWide(Exception):
 
 
 def next_layer(
-    states: States,
-    step: Round,
-    layer: Layer,
-    label_limit: int,
-    limit: Budget,
-    threads: int = 1,
+    states: States, step: Round, layer: Layer, label_limit: int, limit: Budget, threads: int = 1
 ) -> Layer:
     """Return all extensions of a label whose least cost is within the gap.
 
@@ -202,7 +197,10 @@ def _add_members(
 
 @compiled
 def _least_slack(horizon: LookaheadTables, free: Integers, slacks: Integers, enough: int) -> int:
-    """Add up the slack that no request can fill, until the gap is exceeded."""
+    """Add up the slack that no request can fill, until the gap is exceeded.
+
+    Those that start later have to fit at every offset, so the least of the gains counts.
+    """
     total = 0
     for ahead in range(len(horizon.gains)):
         gain = horizon.gains[ahead, 0, free[ahead]]
@@ -226,7 +224,7 @@ def _cost_to_go(
         i = active[place]
         if table.ends[i, label[i]] > now + 1:
             key += table.zobrist[i, label[i]]
-    place = place_of_key(key, table)
+    place = place_of_key(key, table)  # sets that are not in the table cost the cut at least
     return int(table.costs[place]) if table.costs[place] >= 0 else table.cut
 
 

@@ -19,12 +19,7 @@ from kvopt.bounds.configurations.cost_to_go import CostToGo
 from kvopt.bounds.configurations.dominance import undominated
 from kvopt.bounds.configurations.evaluation import FORBIDDEN, Evaluation
 from kvopt.bounds.configurations.expand import TooWide, fill_costs_to_go, next_layer
-from kvopt.bounds.configurations.labels import (
-    WAITING,
-    Layer,
-    Round,
-    members_of,
-)
+from kvopt.bounds.configurations.labels import WAITING, Layer, Round, members_of
 from kvopt.bounds.configurations.lookahead_tables import Lookahead
 from kvopt.bounds.configurations.states import States
 from kvopt.errors import Stopped
@@ -37,9 +32,6 @@ MOST_REQUESTS = 128
 
 _CHILDREN = 100
 """Largest number of children in the beam search, for each label of its width."""
-
-_LAST_SHORT = 2**15 - 1
-"""Last completion round up to which labels have 16 bits for each request, then 32."""
 
 _LABELS_IN_ALL = 150_000_000
 """Label limit of all layers together, unless one of them may be large."""
@@ -69,6 +61,8 @@ class ForwardSearch:
         Bounds on the cost of all later rounds, for this target or a larger one.
     threads
         Threads that share the work.
+    last_short
+        Last completion round up to which labels have 16 bits for each request, then 32.
 
     Attributes
     ----------
@@ -83,14 +77,11 @@ class ForwardSearch:
     lookahead: Lookahead | None = None
     cost_to_go: CostToGo | None = None
     threads: int = 1
+    last_short: int = 2**15 - 1
     kept: list[int] = field(default_factory=list, init=False)
 
     def search_exhaustively(
-        self,
-        label_limit: int,
-        limit: Budget | None = None,
-        *,
-        in_all: int | None = None,
+        self, label_limit: int, limit: Budget | None = None, *, in_all: int | None = None
     ) -> tuple[int, ...] | None:
         """Return the starts of a best schedule below the target, or None.
 
@@ -112,6 +103,7 @@ class ForwardSearch:
     def _run(
         self, label_limit: int, width: int | None, in_all: int, limit: Budget
     ) -> tuple[int, ...] | None:
+        """Extend the empty label round by round; a width makes it a beam, which proves nothing."""
         evaluation = self.evaluation
         gap = (self.target - 1) * evaluation.denominator - evaluation.total
         if gap < 0:
@@ -119,7 +111,7 @@ class ForwardSearch:
         count = len(self.states.outputs)
         steps = _rounds(evaluation, self.states.arrivals, self.predecessors, gap)
         latest = len(steps) + int(self.states.outputs.max())
-        kind = np.int16 if latest <= _LAST_SHORT else np.int32
+        kind = np.int16 if latest <= self.last_short else np.int32
         nothing = np.zeros(1, dtype=np.int64)
         layer = Layer(np.zeros((1, count), kind), nothing, nothing, nothing.astype(np.int32))
         trail = [(layer.waiting(), layer.parents)]

@@ -85,6 +85,7 @@ def _fill_gains(states: States, prices: Integers, allowed: Flags, gains: Integer
     for now in range(len(gains)):
         for j in range(1, min(horizon, last - now - 1) + 1):
             time = now + 1 + j
+            # Requests that start after now and can be in each state at that time.
             counts[:] = 0
             for i in range(len(outputs)):
                 for age in range(1, min(j, outputs[i]) + 1):
@@ -107,7 +108,7 @@ def _fill_gains_of(young: Integers, before: Integers, after: Integers, gains: In
     """Fill ``gains[offset, free]`` for the states that may be added, by rounds left, descending.
 
     States with enough rounds left hold tokens at the offset: the tables before and after them are
-    combined there.
+    combined there.  More free memory allows no less, so gains are made to rise with it.
     """
     members, memory = before.shape[0] - 1, before.shape[1] - 1
     many = len(young)
@@ -129,6 +130,7 @@ def _fill_gains_of(young: Integers, before: Integers, after: Integers, gains: In
         for c in range(members + 1):
             for held in range(memory - c * OFFSETS[offset] + 1):
                 if before[c, held] > _NEVER:
+                    # So much do the c members hold at the offset; later ones fit next to them.
                     free = held + c * OFFSETS[offset]
                     gains[offset, free] = max(
                         gains[offset, free], before[c, held] + after[at, c, held]

@@ -60,10 +60,10 @@ def most_together(instance: Instance) -> int:
     return sum(tokens <= instance.memory for tokens in held)
 
 
-def check_starts(instance: Instance, last: int) -> None:
+def check_starts(instance: Instance, last: int, max_prices: int = _MAX_PRICES) -> None:
     """Raise `TooLarge` if states, or starts, at the times up to the last one are too many."""
     states = sum(longest_of_peaks(instance).values())
-    if states * last > _MAX_PRICES:
+    if states * last > max_prices:
         raise TooLarge(
             f"requests can be in {states:,} states in each of {last:,} rounds, too many to price"
         )

@@ -165,6 +165,7 @@ def _smooth_sums(
         return np.inf
     for held in range(memory + 1):
         table[:, held] = np.exp((tilt * held - largest) / tau - shift) / total
+    # Backwards the table has what later steps make of each entry, as a part of the total.
     for step in range(len(steps) - 1, -1, -1):
         state = steps[step]
         hold, left = states.holds[state], states.remaining[state]
@@ -267,6 +268,7 @@ def requests_part(
         for row in range(begin, end):
             if starts[i, completions[row] - output]:
                 lowest = min(lowest, completions[row] - arrival + sums[row, state])
+        # Averages of starts, without those that cost so much more that they hardly count.
         total = np.exp((lowest - late) / tau)
         for row in range(begin, end):
             if starts[i, completions[row] - output]:

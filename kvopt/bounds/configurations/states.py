@@ -122,7 +122,11 @@ class Knots:
         return np.asarray(np.minimum(parts, states.memory // (states.holds + states.remaining)))
 
     def copies_by_arrival(self, states: States) -> Integers:
-        """Return the copies of each state if all starts remain, without a table of all times."""
+        """Return the copies of each state if all starts remain, without a table of all times.
+
+        Requests that can be in a state at some time can be so at all later ones: the last time at
+        which a knot matters has the most of them.
+        """
         afters = np.append(self.times[1:], self.last + 1)
         counts = np.zeros((len(self), len(states.holds)), dtype=np.int64)
         for state, left in enumerate(states.remaining.tolist()):

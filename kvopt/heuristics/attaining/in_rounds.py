@@ -102,6 +102,7 @@ def _empty(instance: Instance, spans: Mapping[int, Span]) -> Placement | None:
     arrivals -= instance.first_arrival
     span = int(arrivals.max(initial=0) + outputs.sum())
     latest = arrivals - 1  # never, for those that cannot attain
+    # A start at k has its first token at k + 1, which is due at the arrival plus ``early``.
     for i, due in spans.items():
         latest[i] = min(latest[i] + due.early, span)
     rounds = int(latest.max(initial=0)) + 2 * int(outputs.max(initial=0)) + 2

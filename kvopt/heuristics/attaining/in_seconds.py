@@ -220,7 +220,8 @@ class AttainingServer:
 def _dealt(table: ServingTable, instance: Instance, limit: float) -> Integers:
     """Assign each request, as it arrives, to the worker that would complete its others first.
 
-    Requests that cost more than a limit add no load: they are likely to be postponed.
+    Requests that cost more than a limit add no load: they are likely to be postponed.  Times are
+    counted as in ``takes``, in nanoseconds times the memory.
     """
     free, workers = np.zeros(instance.workers), np.zeros(len(instance), dtype=np.int64)
     for i in np.argsort(table.arrivals, kind="stable"):
@@ -260,6 +261,7 @@ class _Fleet:
             before, is_late = self.count, np.isfinite(table.costs)
             for worker, server in enumerate(self.servers):
                 is_late[self._members(worker)] &= ~server.in_time
+            # Fewer attain than can, so one is late.  It moves, or one whose span meets its own.
             i = int(random.choice(np.flatnonzero(is_late)))
             if random.random() < _BESIDE:
                 members = self._members(self._on[i])

@@ -106,7 +106,11 @@ def round_length(pace: ServicePace, tokens: int, prompts: int, held: int) -> int
 
 @compiled
 def fits(active: Integers, count: int, end: int, peak: int, memory: int) -> bool:
-    """Whether memory suffices at all completions if one joins: it holds offset + number t at t."""
+    """Whether memory suffices at all completions if one joins; between them it only fills.
+
+    A request holds ``peak - end + t`` tokens at t.  Those that end at t or later are summed up from
+    the last one on: together they hold ``offset + number t``.
+    """
     offset, number, joined = 0, 0, False
     for place in range(count - 1, -1, -1):
         if not joined and end >= active[place, 0]:
@@ -122,7 +126,7 @@ def fits(active: Integers, count: int, end: int, peak: int, memory: int) -> bool
 
 @compiled
 def join(active: Integers, count: int, end: int, peak: int, request: int) -> None:
-    """Insert a request by its end."""
+    """Insert the row of a request, (end, peak, request), by its end."""
     place = count
     while place > 0 and active[place - 1, 0] > end:
         for entry in range(3):

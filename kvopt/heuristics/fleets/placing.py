@@ -113,7 +113,7 @@ def _improve(placing: Placing, first: int, stop: int, orders: int, random: State
         for place in range(len(best)):
             keys[place] += blur * normal(random)
         tried = best[order_of(keys)]
-        # Some orders take a later request instead of any of them.
+        # Some orders take a later request instead of any of them.  If one is left, they are _SEEN.
         behind, place, count = 0, 0, min(_REACH, len(line) - stop)
         if count > 0 and uniform(random) < _EXCHANGES:
             drawn = stop + int(count * uniform(random) ** 2)
@@ -135,7 +135,7 @@ def _improve(placing: Placing, first: int, stop: int, orders: int, random: State
                 held = tokens_of(paid, moment, horizon, prompts[i], outputs[i], horizon)
                 change += sign * (horizon + held)
         if cost + change < lowest:
-            lowest = cost
+            lowest = cost  # of the members from now on, without the replaced one
             copy_into(best, tried, len(best))
             if behind > 0:
                 for x in range(behind, stop, -1):
@@ -145,7 +145,7 @@ def _improve(placing: Placing, first: int, stop: int, orders: int, random: State
 
 @compiled
 def _place(placing: Placing, order: Integers) -> None:
-    """Place requests one by one at their earliest starts."""
+    """Place requests one by one, each on the worker where it starts earliest: after its floor."""
     fleet = placing.fleet
     for i in order:
         best, where, floors = -1, 0, placing.floors[i]

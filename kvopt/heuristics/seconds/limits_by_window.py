@@ -95,7 +95,7 @@ class SettingsByWindow:
         self._record, self._work = server.record(), server.state()
         latency, pauses = server.latency(setting.by, self._windows)
         self.best: float = latency if may_pause or not pauses else math.inf
-        self._mean = latency // max(1, sum(r.weight for r in server.instance))
+        self._mean = latency // max(1, server.instance.total_weight)
 
     def search(self) -> Iterator[dict[str, Any]]:
         """Divide windows and pass over them, until the time is over or nothing gains.
@@ -155,7 +155,10 @@ class SettingsByWindow:
             self.best_limits = windows._replace(limits=limits.copy())
 
     def _cost(self, state: ServerState, until: int) -> int:
-        """Return the latency up to a time from a state on, and about what is left after it."""
+        """Return the latency up to a time from a state on, and about what is left after it.
+
+        Unfinished requests, of weight ``mass`` in all, count as completed a mean latency later.
+        """
         work = self._work
         copy_state(state, work)
         serve_until(self._served, self._windows, work, until, self._record)
@@ -286,8 +289,7 @@ class _Half:
 
     def mean(self, settings: Sequence[ServerSetting], classes: Integers) -> float:
         """Return the mean latency with a setting for each class of load, in seconds."""
-        weight = sum(request.weight for request in self._server.instance)
-        return self._latency(settings, classes) / weight / 1e9
+        return self._latency(settings, classes) / self._server.instance.total_weight / 1e9
 
     def _latency(self, settings: Sequence[ServerSetting], classes: Integers) -> int:
         rows = np.hstack([one.limits().limits for one in settings])

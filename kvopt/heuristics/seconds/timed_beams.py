@@ -184,6 +184,7 @@ class _Beams:
         timed = timed_of(instance.memory, model, moments, prompts, outputs)
         takes: Floats = part.takes / instance.memory
         line = np.argsort(takes, kind="stable")
+        # Alone, a request completes delta_i after its mean service (docs/theory/seconds.md).
         waits: Floats = part.alone - part.delays / (2.0 * part.takes)
         chosen = [model.lines[i] for i in self._lines]
         fixed, decode = (max(x.round_ns + x.token_ns * b for x in chosen) for b in (0, 1))

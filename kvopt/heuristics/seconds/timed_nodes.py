@@ -228,7 +228,11 @@ def _pass_rounds(
     works: float,
     until: int,
 ) -> float:
-    """Let rounds pass until the next scan of the line; return the price of the unused time."""
+    """Let rounds pass until the next scan of the line; return the price of the unused time.
+
+    Requests take the time of their works, and of the fixed part of a round the ``share`` of each
+    token that they hold (Claim 5.1).
+    """
     counts, active = node.counts, node.active
     now, time, number = counts[NOW] + 1, counts[TIME], counts[ACTIVE]
     stop = now if counts[_ASK] else active[0, 0]
@@ -237,6 +241,8 @@ def _pass_rounds(
     length = round_length(pace, number + prompts, prompts, held)
     taken = works + decode - times.decode * started + (kv + share) * held
     cost = price_at(times, float(time)) * (length - taken)
+    # In later rounds all time for held tokens is taken, so ``kv`` cancels out of what is spare.
+    # These rounds are short: all have the price of their middle.
     time += length
     began, spare, flat = time, 0.0, round_length(pace, number, 0, 0)
     while now < stop and time < until:
@@ -330,7 +336,10 @@ def price_at(times: NodeTimes, time: float) -> float:
 
 @compiled
 def find_cheapest(timed: Timed, times: NodeTimes) -> None:
-    """Find the lowest cost of each request, at its arrival or at the times of given prices."""
+    """Find the lowest cost of each request, at its arrival or at the times of given prices.
+
+    Between these the price is a line, so that no cost is lower than at both ends.
+    """
     for i in range(len(timed.arrivals)):
         arrival = timed.arrivals[i]
         served = arrival + times.waits[i]
@@ -338,7 +347,7 @@ def find_cheapest(timed: Timed, times: NodeTimes) -> None:
         first = max(int((served - times.begin) / times.step) + 1, 0)
         for place in range(first, len(times.prices)):
             late = times.begin + place * times.step
-            if late - arrival >= best:
+            if late - arrival >= best:  # waiting alone costs more from here on
                 break
             cost = late - arrival + times.takes[i] * times.prices[place]
             if cost < best:

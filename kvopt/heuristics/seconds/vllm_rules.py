@@ -183,6 +183,7 @@ def serve_until(
         window = counts[WINDOW]
 
         # Requests in the batch proceed; if blocks run out some are preempted, and none is admitted.
+        # ``-(-tokens // block)`` is the number of blocks of tokens, rounded up.
         now, prompts, number = counts[NOW], 0, 0
         budget = limits[0, window] - counts[ACTIVE]
         needed, piece = growing[now % block], 0
@@ -224,7 +225,8 @@ def serve_until(
             counts[NUMBER] += 1
             prompts += _process(counts, active, columns, growing, outputs, block, tokens, pieces)
 
-        # The round passes, and those after it in which every request yields a token, no more.
+        # The round passes, and those after it in which every request yields a token, no more: free
+        # blocks only become fewer up to a completion, so that the first in line keeps waiting.
         batch, held = counts[ACTIVE], counts[BASE] + counts[ACTIVE] * (now + 1)
         if counts[PARTIAL] >= 0:
             held += counts[PROCESSED]
@@ -306,6 +308,8 @@ def _process(
             row[0], row[1], row[2], row[3] = i, now, tokens, processed == 0
         counts[PIECES] += 1
         return tokens
+    # The prompt ends, and yields a token.  At t the request holds before + t - now tokens, and
+    # needs a block for the next one where this is a multiple of ``block``.
     columns[END, i] = now + outputs[i] - columns[PRODUCED, i]
     columns[START, i], columns[HELD_BEFORE, i] = now, before
     columns[ADMITTED, i] = counts[NUMBER]
@@ -352,6 +356,7 @@ def _make_room(
     went_on, is_gone = np.zeros(number, dtype=np.int64), np.zeros(number, dtype=np.int64)
     is_calm, piece = True, 0
     for turn in range(number + 1):
+        # The unfinished prompt was admitted last, so its turn is the last one.
         is_piece = turn == number
         if is_piece and counts[PARTIAL] < 0:
             break
@@ -375,7 +380,7 @@ def _make_room(
                 if not is_gone[other] and (worst < 0 or keys[i] > keys[worst]):
                     last, worst = other, i
             is_calm = False
-            if last < 0:
+            if last < 0:  # it is the unfinished prompt
                 counts[FREE] += -(-counts[PROCESSED] // block)
                 _push(keys, waiting, counts, WAITING, worst)
                 counts[PARTIAL] = -1
@@ -435,8 +440,7 @@ class OneServer:
         if not (0 < instance.total_output <= _MOST_ROUNDS and tokens <= _MOST_TOKENS):
             return None
         alone = sum(request_times(instance, model, model.lines, object).alone)
-        weight = sum(request.weight for request in instance)
-        if not fits((max(arrivals) - min(arrivals) + alone) * weight):
+        if not fits((max(arrivals) - min(arrivals) + alone) * instance.total_weight):
             return None
         return cls(instance, clock)
 
@@ -476,6 +480,7 @@ class OneServer:
         """Return the work of a run as arguments of a schedule."""
         count, record = len(self.instance), self.record()
         counts = self._run(by, limits, record).counts
+        # The first run counted the events; the second one is equal, and has room for them.
         record = self.record(int(counts[SPANS]), int(counts[PIECES]))
         self._run(by, limits, record)
         segments: list[list[tuple[int, int]]] = [[] for _ in range(count)]

@@ -82,7 +82,8 @@ def offer_one_by_one(search: Search) -> None:
         time, worker, number = free[0]
         prompt, output = instance.requests[i].shape
         begin = max(time, arrivals[i])
-        if begin > time or not number or instance.extras:  # cached blocks shorten rounds
+        # With cached blocks rounds may end earlier than computed here: then all begins are stated.
+        if begin > time or not number or instance.extras:
             resumed[worker][number] = begin
         starts[i], workers[i] = number, worker
         end = begin + model.round_ns(1, prompt, prompt + 1)
@@ -168,6 +169,7 @@ class _Dealt:
             touched.add(target)
         else:
             self._keys[i] = self._keys[other] + random.choice((-1, 1))
+        # Workers have rounds of their own, so that only runs of touched ones change.
         parts = list(self._parts)
         for worker in touched:
             changed[worker].sort()

@@ -143,7 +143,7 @@ class RunSearch:
             value = cost + len(left) * goal.left_out if left else cost
             if not active and value < limit:
                 best_node, limit = node, value
-            # The next round begins with any of them that fit.
+            # The next round begins with any of them that fit; without active ones it needs one.
             if active and self.is_even:
                 left = [i for i in left if self.arrivals[i] <= now]
             sizes = range(not active, len(left) + 1)
@@ -156,6 +156,7 @@ class RunSearch:
 
     def _fits(self, going: Pairs) -> bool:
         """Whether memory suffices at every completion if nothing else starts."""
+        # It only fills in between.  In ``ahead`` rounds those still active hold as many more.
         rest = [
             (self.outputs[i] - produced, self._private[i] + produced, i) for i, produced in going
         ]
@@ -285,6 +286,7 @@ def search_all(search: Search, _: Budget) -> None:
             resumed.append(dict(node.waits))
         work = {"starts": starts, "workers": workers, "resumed": resumed}
         search.offer(joined_run(search, _NAME, began, **work), _NAME)
+    # Restarts gain nothing: the last run of each request is a schedule without them.
     if is_complete and search.objective is not None and Scope.RESTARTS.covers(search.problem.scope):
         search.offer_claimed(search.objective, _NAME)
 
@@ -296,13 +298,15 @@ def _best_partition(
 
     @cache
     def best(bits: int, workers: int) -> tuple[float, tuple[int, ...]]:
+        """Return the least total of a set of requests on so many workers, and the set of each."""
         if not bits:
             return 0, (0,) * workers
         if workers == 1:
             return optima[bits][0] if bits in optima else math.inf, (bits,)
         total, parts = best(bits, workers - 1)
         parts, part = (0, *parts), bits
-        while part:  # all subsets with the first request
+        # Workers are alike, so this one has the first request, or nothing.
+        while part:
             if part & bits & -bits and part in optima:
                 rest, others = best(bits ^ part, workers - 1)
                 if optima[part][0] + rest < total:
@@ -360,7 +364,7 @@ def best_in_time(
         return min(arrival + span.end, first + span.rest)
 
     latest = [-math.inf] * runs.count
-    for i, span in spans.items():
+    for i, span in spans.items():  # a first round lasts at least as long as alone
         latest[i] = runs.arrivals[i] + span.early - runs.first_ns(i)
     if _work(runs, latest) > _MAX_WORK:
         return None
@@ -368,7 +372,7 @@ def best_in_time(
     node, missed, _ = runs.best(goal, runs.count - attained, should_stop, runs.count - ceiling)
     if node is None:
         return None
-    # The others follow, one by one.
+    # The others follow, one by one: alone every request fits, and those in time are done.
     late = {*range(runs.count)}.difference(i for i, _ in node.starts)
     for i in sorted(late, key=runs.arrivals.__getitem__):
         node = runs.after(node, (i,), goal)

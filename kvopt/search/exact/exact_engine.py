@@ -19,7 +19,7 @@ from kvopt.bounds.configurations.forward_search import MOST_REQUESTS
 from kvopt.bounds.configurations.size import is_quick
 from kvopt.bounds.configurations.tokens import PricedTokens
 from kvopt.bounds.lagrangian import lagrangian_bounds
-from kvopt.bounds.lp import QUICK_COLUMNS, lp_bound
+from kvopt.bounds.lp import QUICK_COLUMNS, lp_bounds
 from kvopt.errors import Stopped, TooLarge
 from kvopt.heuristics import improve
 from kvopt.heuristics.list_schedules import offer_list_schedules
@@ -29,6 +29,7 @@ from kvopt.incumbent.proofs import PriceProof, prices_of
 from kvopt.kernels.budget import Budget, wall_time
 from kvopt.search.exact.forward import (
     FIRST_WIDTH,
+    MAX_SETS,
     NAME,
     RISING_LABELS,
     WIDER_WIDTH,
@@ -58,7 +59,7 @@ _HORIZON = 5
 """Rounds of the look-ahead of beam searches for many requests."""
 
 
-def run(search: Search, few_requests: int = 20) -> None:
+def run(search: Search, few_requests: int = 20, max_sets: int = MAX_SETS) -> None:
     """Bound, remove starts and search until a proof is found, then look for schedules.
 
     Presolve is the removal of starts.
@@ -70,16 +71,19 @@ def run(search: Search, few_requests: int = 20) -> None:
     few_requests
         Requests up to which local search, look-ahead and completion bounds cost more than they
         save.
+    max_sets
+        As of `Forward`.
     """
     many = len(search.instance) > few_requests
     if search.schedule is None:
         offer_list_schedules(search)
     search.engine = NAME
     # Compilation and compiled loops ignore signals: this thread watches for them.
-    run_in_thread(search, lambda: _run(search, many))
+    run_in_thread(search, lambda: _run(search, many, max_sets))
 
 
-def _run(search: Search, many: bool) -> None:
+def _run(search: Search, many: bool, max_sets: int) -> None:
+    """Search at prices of states, or of tokens if tables are too large, beside local search."""
     assert search.schedule is not None
     is_priced = is_quick(search.instance, search.schedule.makespan)
     # Where forward searches may prove the optimum, local search beside them ends soon.
@@ -104,7 +108,7 @@ def _run(search: Search, many: bool) -> None:
         beside.start()
     with search.surviving(NAME), suppress(Stopped):
         if is_priced:
-            _bound_and_search(search, many)
+            _bound_and_search(search, many, max_sets)
         else:
             search_by_tokens(search, search.budget)
     if beside.ident is not None:
@@ -120,7 +124,8 @@ def _is_searchable(search: Search) -> bool:
     return len(search.instance) <= min(search.limits.params.exact_searchable, MOST_REQUESTS)
 
 
-def _bound_and_search(search: Search, many: bool) -> None:
+def _bound_and_search(search: Search, many: bool, max_sets: int) -> None:
+    """Ascend with prices of states, and search at the prices of each stage; claim an optimum."""
     assert search.schedule is not None
     count = len(search.instance)
     width, labels, forward, optimum = FIRST_WIDTH, _FIRST_LABELS, None, None
@@ -133,17 +138,18 @@ def _bound_and_search(search: Search, many: bool) -> None:
             if count > MOST_REQUESTS:
                 continue
             # Schedules first: better ones make the exhaustive search shorter.
-            forward = Forward(search, ascent, ascent.evaluation)
+            forward = Forward(search, ascent, ascent.evaluation, max_sets=max_sets)
             forward.search_with_beam(width, _HORIZON if many else 0)
             width = min(_GROWTH * width, WIDTH)
             # Half of the time at most: a better bound makes the next search shorter.  For few
-            # requests a search that might end as soon is tried, without lower targets before.
+            # requests all better schedules come first, which may take as long as all so far.
             since, at_once = wall_time(), not (many or search.checkable)
             in_time = 2.0 * searching <= since - began and (stage >= _ROUGH or not at_once)
             if in_time and _is_searchable(search):
                 part = search.budget.part(0.5, (since - began) * (1.0 if at_once else 2.0))
-                raised = not at_once and forward.raises(labels)
-                if raised or forward.excludes_all(label_limit(search), part, many=many):
+                ended = not at_once and forward.raises(labels)
+                ended = ended or forward.excludes_all(label_limit(search), part, many=many)
+                if ended or (at_once and forward.raises(labels)):
                     optimum = search.schedule.objective
                 searching += wall_time() - since
             labels = min(_GROWTH * labels, RISING_LABELS)
@@ -180,10 +186,10 @@ def _prices(search: Search, budget: Budget) -> PriceProof | None:
     if (prices := prices_of(search.proof)) is not None:
         return prices
     with suppress(TooLarge), search.timing("solve"):
-        solved = lp_bound(search, search.budget, QUICK_COLUMNS)
-        if solved is not None:
-            search.offer_bound(solved[0])
-        return prices_of(solved[0].proof) if solved is not None and solved[1] else None
+        bound = None
+        for bound in lp_bounds(search.instance, search.budget, search.limits, QUICK_COLUMNS):
+            search.offer_bound(bound)
+        return None if bound is None or search.budget.over() else prices_of(bound.proof)
     for bound in lagrangian_bounds(search.problem, budget, search.limits, 0.0, search.budget):
         search.offer_bound(bound)
     return prices_of(search.proof)

@@ -40,8 +40,8 @@ _WIDE_HORIZONS, _EXCLUSION_HORIZON = (5, 3, 8), 20
 """Rounds of the look-ahead of wider beams, in turn, and of exhaustive searches."""
 WIDTH, WIDEST_WIDTH = 1000, 40_000
 """Largest beam widths in labels while the bound rises, and when it rises no more."""
-_MAX_SETS = 1_000_000
-"""Limit of the sets of states of a time with cost-to-go bounds, which drop labels."""
+MAX_SETS = 1_000_000
+"""Default limit of the sets of states of a time with cost-to-go bounds."""
 RISING_LABELS = 30_000
 """Most labels in a round of a search for a better bound while prices rise."""
 _PLAIN = 1 / 20
@@ -91,6 +91,8 @@ class Forward:
         Prices and their bound.
     limit
         When it stops, by default with the search.
+    max_sets
+        Limit of the sets of states of a time with cost-to-go bounds, which drop labels.
     """
 
     def __init__(
@@ -99,11 +101,13 @@ class Forward:
         priced: DualAscent | PricedTokens,
         evaluation: Evaluation,
         limit: Budget | None = None,
+        max_sets: int = MAX_SETS,
     ) -> None:
         assert search.schedule is not None
         self._search, self._priced, self._evaluation = search, priced, evaluation
-        self._limit = limit or search.budget
+        self._limit, self._max_sets = limit or search.budget, max_sets
         self._predecessors = predecessors_of(search.instance)
+        # What reduced costs of the starts of a better schedule may sum to, over the denominator.
         self._budget = (search.schedule.objective - 1) * evaluation.denominator - evaluation.total
         self._lookaheads: dict[int, Lookahead | None] = {}
         self._completions: CostToGo | None = None
@@ -145,13 +149,15 @@ class Forward:
         more = math.exp(min(power * math.log(farther), _ENDLESS))
         return _CAUTION * last.seconds * more
 
-    def raises(self, max_labels: int, *, look_ahead: bool = False) -> bool:
+    def raises(self, max_labels: int, *, look_ahead: bool = False, margin: float = _MARGIN) -> bool:
         """Raise the target towards the schedule; return whether the gap is closed.
 
         Labels grow by about the same factor with every round of latency, so two searches predict
         the target of the next one, and whether there is time for it.  After a search beyond the
-        label limit it ends, or with look-ahead continues with smaller steps.
+        label limit it ends, or with look-ahead continues with smaller steps.  A search may take
+        the share ``margin`` of the remaining time.
         """
+        # All rises are rounds of latency above the bound of the prices.
         bound = self._evaluation.bound
         proved = (self._search.lower_bound or bound) - bound
         unknown = self._objective() - bound - proved
@@ -176,7 +182,7 @@ class Forward:
             growth = max(kept - last.kept, 0.1) / (rise - last.rise)
             self._before, self._last = last, _Effort(rise, kept, wall_time() - began)
             last = self._last
-            more = min(_MORE_WORK, _MARGIN * self._limit.left / max(last.seconds, _INSTANT))
+            more = min(_MORE_WORK, margin * self._limit.left / max(last.seconds, _INSTANT))
             if more < 1.0:
                 return False
             rise += max(1.0, min(rise, math.log(more) / growth, (failed - rise) / 2))
@@ -198,7 +204,7 @@ class Forward:
 
         For a checkable result their number is limited to some minutes of `kvopt verify`.
         """
-        states, evaluation, max_sets = self._priced.states, self._evaluation, _MAX_SETS
+        states, evaluation, max_sets = self._priced.states, self._evaluation, self._max_sets
         if not CostToGo.fits(states):
             return
         if self._search.checkable:
@@ -210,6 +216,7 @@ class Forward:
             began = wall_time()
             with suppress(Stopped):
                 completions.fill(sets, window, limit)
+            # Latency is an integer, so its bound is rounded up.
             proved = -(-(evaluation.total + completions.rise) // evaluation.denominator)
             self._offer(min(proved, self._objective()), (), look_ahead=True)
             last = max(wall_time() - began, _INSTANT)
@@ -236,6 +243,7 @@ class Forward:
         )
         in_all = None if look_ahead else int(_PLAIN * self._checkable)
         starts = forward.search_exhaustively(max_labels, self._limit, in_all=in_all)
+        # Without starts no schedule is below the target; else none is below these, the best.
         if starts is not None:
             search.offer_starts(starts, "forward search")
             target = self._objective()

@@ -130,6 +130,7 @@ def search_layers(
     everything = int((problem.outputs << problem.shifts).sum())
     best: list[Integers] | None = None
     while len(layers[-1]):
+        # After the last row of the tables there are no prices and no arrivals: all times are alike.
         after = min(len(layers), len(problem.ahead) - 1)
         costs = np.concatenate([group.table[after] for group in groups] or [np.zeros(1, np.int64)])
         labels, waited = _following(
@@ -319,7 +320,10 @@ def _extend(
 def _active_times(
     problem: Packed, layers: list[Integers], waits: list[Integers], value: int
 ) -> list[list[int]]:
-    """Trace the last label back, and return the active times of each request."""
+    """Trace the last label back, and return the active times of each request.
+
+    In each layer some label leads to it: by a set that fits, with the same waiting in all.
+    """
     times: list[list[int]] = [[] for _ in problem.outputs]
     label = layers[-1][0]
     for time in range(len(layers) - 1, 0, -1):
@@ -356,7 +360,7 @@ def groups_of(instance: Instance, last: int, max_entries: int = 1 << 24) -> list
     """
     limit = max_entries // (last + 1)
     groups: list[list[int]] = []
-    places = limit + 1
+    places = limit + 1  # too many, so that the first request begins a group
     for i in sorted(range(len(instance)), key=lambda i: -instance.requests[i].peak):
         size = instance.requests[i].output + 1
         if size > limit:
@@ -387,7 +391,7 @@ def fill(groups: Sequence[RequestGroup], memory: int, prices: Integers, unit: in
 def _fill(
     memory: int, prices: Integers, unit: int, rows: Integers, strides: Integers, table: Integers
 ) -> None:
-    """Fill the table of a group, from the last time back."""
+    """Fill the table of a `RequestGroup` with these rows and strides, from the last time back."""
     last, members = len(prices), len(rows)
     done = np.zeros(members, dtype=np.int64)
     needed, steps = np.empty_like(done), np.empty_like(done)
@@ -400,6 +404,8 @@ def _fill(
                 if done[i] < rows[i, 2] and rows[i, 0] <= time:
                     needed[size], steps[size] = rows[i, 1] + done[i] + 1, strides[i]
                     size += 1
+            # After the last time nothing has a price, and a token costs a round of waiting.
+            # Before, the cheapest set that fits proceeds, and all unfinished members wait.
             if time == last:
                 table[time, place] = unit * left
             else:

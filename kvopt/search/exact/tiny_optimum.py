@@ -125,6 +125,8 @@ def best_below(
     order = sorted(range(number), key=requests.__getitem__)
     arrivals, prompts, outputs = zip(*(requests[i] for i in order), strict=True)
     volumes = [s * o + o * (o + 1) // 2 for s, o in zip(prompts, outputs, strict=True)]
+    # The search sums up completions, which are latencies plus arrivals.  Requests start before
+    # ``last``, and none has more than ``last`` tokens, so that ``held`` is long enough.
     none, tokens = [0] * number, sum(outputs)
     rows = np.array((arrivals, prompts, outputs, none, none, outputs, prompts, volumes))
     last, shift = arrivals[-1] + tokens, sum(arrivals)
@@ -171,6 +173,8 @@ def _search(
     by_volume = order_of(outputs * (2 * rows[_PROMPT] + outputs + 1))
     time, i, depth, completed, target = state[0], state[1], state[2], state[3], state[4]
     while True:
+        # A branch ends with a schedule, or where its bound reaches the target.  With pauses one
+        # bound in a round, before any start, is enough.
         if depth == len(order):  # below the target, else the bound would have ended this branch
             rows[_BEST], target, state[_HAS_SCHEDULE] = rows[_START] - 1, completed, 1
         elif (pauses and i > 0) or (
@@ -190,6 +194,7 @@ def _search(
                 depth += 1
                 i += 1
                 continue
+            # All others wait until the next round: with pauses only if none has room (Claim 4.3).
             if not (pauses and _has_room(memory, time, rows, held)):
                 time, i = time + 1, 0
                 continue
@@ -222,7 +227,10 @@ def _hold(time: int, i: int, size: int, sign: int, rows: Any, held: Any) -> int:
 
 @compiled
 def _may_start(memory: int, time: int, i: int, rows: Any, held: Any, pauses: bool) -> bool:
-    """Whether a waiting request fits, and is the first of equal ones."""
+    """Whether a waiting request fits, and is the first of equal ones.
+
+    Equal requests may be exchanged, so the second of two does not start while the first one waits.
+    """
     left, tokens = rows[_LEFT, i], rows[_TOKENS, i]
     if i > 0 and rows[_LEFT, i - 1] == left and rows[_START, i - 1] <= time:
         same = rows[_ARRIVAL, i] == rows[_ARRIVAL, i - 1]
@@ -256,11 +264,11 @@ def _further(
     ends: Any,
     pauses: bool,
 ) -> int:
-    """Return a bound on the completions that are not known.
+    """Return a bound on the completions that are not known, as in Claim 2.1.
 
     Requests before ``first`` start in the next round or later, the others in this one or later.
     The j-th completion is not before the j-th of these ends, and not before the j smallest
-    volumes are served in the remaining memory.
+    volumes are served in the remaining memory.  ``room`` is that memory from now to ``moment``.
     """
     count = 0
     for j in range(rows.shape[1]):

@@ -10,10 +10,11 @@ import numpy as np
 
 from kvopt.bounds.start_windows import start_windows
 from kvopt.errors import TooLarge
-from kvopt.formulations.highs import interruptible, set_options
+from kvopt.formulations.highs import end_with, set_options
 from kvopt.formulations.time_indexed import nonzeros, time_indexed_arrays, to_highs
 from kvopt.formulations.windows import Windows, largest_latency
 from kvopt.incumbent.incumbent import Search
+from kvopt.incumbent.interrupts import run_in_thread
 from kvopt.kernels.solver_versions import load_highspy
 
 _LARGEST_LATENCY, _LARGEST_MEMORY = 2**40, 2**20
@@ -32,7 +33,7 @@ def run(search: Search) -> None:
         return
     set_options(
         highs,
-        search,
+        search.limits,
         output_flag=False,
         presolve="on" if search.limits.presolve else "off",
         # Objectives are integers: a gap below 1 is a proof, the default 1e-4 of a large
@@ -53,11 +54,12 @@ def run(search: Search) -> None:
         else:
             search.fault("HiGHS offered a solution that is not integral")
 
-    run_highs = interruptible(highs, search)
+    end_with(highs, search.budget)
     highs.cbMipImprovingSolution += lambda event: offer(event.data_out.mip_solution)
     highs.cbMipLogging += lambda event: offer_bound(search, event.data_out.mip_dual_bound, "HiGHS")
     with search.timing("solve"):
-        ended = run_highs()
+        # It looks at the budget itself, also while others wait for the compiler.
+        ended = run_in_thread(search, highs.run, cancel=lambda: None)
     if ended:
         _conclude(highs, search, offer)
     else:
@@ -79,7 +81,7 @@ def _conclude(highs: Any, search: Search, offer: Callable[[Any], None]) -> None:
         search.fault(f"HiGHS ended with status {highs.modelStatusToString(status)}")
         return
     info = highs.getInfo()
-    if info.primal_solution_status == 2:
+    if info.primal_solution_status == 2:  # feasible
         offer(highs.getSolution().col_value)
     offer_bound(search, info.mip_dual_bound, "HiGHS")
     if status == names.kTimeLimit:

@@ -62,6 +62,7 @@ def run(search: Search, *, solver: str = DEFAULT_SOLVER) -> None:
 
 
 def _listen(child: subprocess.Popen[str], task: dict[str, Any], search: Search, label: str) -> None:
+    """Hand a child its task, and take its findings line by line until it ends."""
     assert child.stdin is not None
     assert child.stdout is not None
     try:
@@ -75,6 +76,7 @@ def _listen(child: subprocess.Popen[str], task: dict[str, Any], search: Search, 
 
 
 def _take(message: dict[str, Any], search: Search, label: str) -> None:
+    """Offer the findings of a line; schedules are checked, bounds are claims."""
     if "schedule" in message:
         search.offer(Schedule(search.instance, **message["schedule"]), label)
     if "bound" in message:

@@ -84,6 +84,7 @@ def _speaker() -> Say:
 
 
 def _solve_with_new_interface(model: pyo.ConcreteModel, task: dict[str, Any], say: Say) -> None:
+    """Solve by an interface that has a bound of its own beside the incumbent."""
     solver: SolverBase = NewSolverFactory(task["solver"])
     options: dict[str, Any] = {}
     if task["solver"] == "highs":
@@ -112,6 +113,11 @@ def _watch_highs(solver: Any, say: Say) -> None:
 
 
 def _solve_with_classic_interface(model: pyo.ConcreteModel, task: dict[str, Any], say: Say) -> None:
+    """Solve by the interface of all other solvers, and report what counts.
+
+    Bounds count only of solvers whose options for a gap below 1 are known: others call a solution
+    optimal that is not.
+    """
     name = task["solver"]
     solver = pyo.SolverFactory(name)
     if task["time_limit"] is not None and name in _TIME_OPTION:

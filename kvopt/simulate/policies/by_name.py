@@ -112,7 +112,7 @@ def built(kind: Any, keys: Mapping[str, str], label: str) -> Any:
             reason = f"is not a key of {kind.name}, which has {', '.join(by_name)}"
             reason += did_you_mean(key, list(by_name))
             raise InvalidInput(reason, field=key)
-        values[key] = _value(hints[key], text, key)
+        values[key] = _parsed_value(hints[key], text, key)
     try:
         return kind(**values)
     except TypeError:
@@ -150,7 +150,7 @@ def pairs(text: str, field: str) -> dict[str, str]:
     return pairs
 
 
-def _value(hint: Any, text: str, key: str) -> Any:
+def _parsed_value(hint: Any, text: str, key: str) -> Any:
     """Return the value of the annotated type."""
     if get_origin(hint) is Literal:
         if text not in get_args(hint):

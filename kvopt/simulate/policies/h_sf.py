@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -12,7 +13,7 @@ from kvopt.simulate.policies.by_name import register
 from kvopt.simulate.policies.in_line import AheadPolicy, SortedLine
 from kvopt.simulate.policies.interface import View
 from kvopt.simulate.policies.phase1 import Candidate, columns
-from kvopt.simulate.policies.startable_sets import Together, undominated
+from kvopt.simulate.policies.startable_sets import FEW_ENTRIES, Together, undominated
 
 
 @register
@@ -80,6 +81,7 @@ class HSf(AheadPolicy):
         return True
 
     def _chosen(self, view: View, waiting: list[Candidate]) -> list[Candidate]:
+        """Return the largest set; a node counts with the user that completes last."""
         outputs, now, counted, running = view.beliefs.output, view.now, set[int](), []
         ends = {i: max(outputs[i] + start, now + 1) for i, start in view.active.items()}
         for i in sorted(ends, key=ends.__getitem__, reverse=True):
@@ -92,7 +94,11 @@ class HSf(AheadPolicy):
 
 
 def largest_set(
-    prompts: Integers, outputs: Integers, running: Sequence[tuple[int, int]], memory: int
+    prompts: Integers,
+    outputs: Integers,
+    running: Sequence[tuple[int, int]],
+    memory: int,
+    few_entries: int = FEW_ENTRIES,
 ) -> list[int]:
     """Return the places of the largest set that fits, in ascending order.
 
@@ -107,16 +113,17 @@ def largest_set(
         Tokens held now by each active request, and the rounds to its believed completion.
     memory
         Tokens that may be held.
+    few_entries
+        As of `Together`.
     """
     room = memory - sum(held for held, _ in running) - len(running)  # in the next round
     limit = int(np.searchsorted((np.sort(prompts) + 1).cumsum(), room, "right"))
     # Earlier requests with prompts that are not longer are in the best set with a member, or could
     # replace it.  So a member has fewer of them than ``limit``, and, once known, than ``size``.
     places = undominated(prompts, limit)
-    together = Together(prompts[places], outputs[places], memory, limit, running)
-    size = together.largest()
+    together = partial(Together, memory=memory, running=running, few_entries=few_entries)
+    size = together(prompts[places], outputs[places], limit=limit).largest()
     places = places[undominated(prompts[places], size)]
-    together = Together(prompts[places], outputs[places], memory, size, running)
-    _, best = together.best(size)[size]
+    _, best = together(prompts[places], outputs[places], limit=size).best(size)[size]
     chosen: list[int] = places[best].tolist()
     return chosen

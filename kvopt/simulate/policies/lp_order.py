@@ -70,6 +70,7 @@ class LpOrderPolicy(PlannedPolicy):
         return sorted(candidates, key=lambda c: (round(means[c], _DIGITS), *c[1:]))
 
     def _mean_starts(self, instance: Instance) -> list[float]:
+        """Return the mean start of each request, by the LP if it is affordable."""
         if self._affords_lp(instance):
             try:
                 means = lp_mean_starts(instance)

@@ -51,7 +51,7 @@ import numpy as np
 
 from kvopt.errors import TooLarge, unknown_name
 from kvopt.problem.arrays import Flags, Integers
-from kvopt.simulate.policies.startable_sets import Together, undominated
+from kvopt.simulate.policies.startable_sets import FEW_ENTRIES, Together, undominated
 
 Phase1 = Literal["auto", "exact", "dp", "swap", "quantile"]
 
@@ -158,7 +158,9 @@ def fill(chosen: Flags, places: Integers, peaks: Integers, memory: int) -> int:
 # ---- best batches -----------------------------------------------------------------------
 
 
-def _best(waiting: Sequence[Candidate], memory: int, *, grows: bool) -> list[Candidate]:
+def best_batch(
+    waiting: Sequence[Candidate], memory: int, *, grows: bool, few_entries: int = FEW_ENTRIES
+) -> list[Candidate]:
     """Return the batch of least F among those that fit.
 
     Among equal F the larger batch, then the one that is lexicographically first in tie order.
@@ -169,9 +171,12 @@ def _best(waiting: Sequence[Candidate], memory: int, *, grows: bool) -> list[Can
         Candidates in tie order, and tokens.
     grows
         Whether a batch fits if it may start together; else all peaks have to fit together.
+    few_entries
+        As of `Together`.
     """
     prompts, outputs = columns(waiting)
     fits, sizes = (starts_together, prompts) if grows else (peaks_fit, prompts + outputs)
+    # By the first completion n members hold n times the least output and n prompts, or n peaks.
     lowest = np.sort(sizes).cumsum() + grows * outputs[0] * np.arange(1, len(waiting) + 1)
     limit = int(lowest.searchsorted(memory, "right"))  # no batch has more members
     easy = waiting[: best_count([0, *accumulate(outputs[:limit].tolist())])]
@@ -181,16 +186,19 @@ def _best(waiting: Sequence[Candidate], memory: int, *, grows: bool) -> list[Can
         count = f"{len(waiting):,}"
         raise TooLarge(f"phase1=exact takes {MAX_WAITING} waiting requests, here are {count}")
     places = undominated(sizes, limit)
-    best_sets = Together(sizes[places], outputs[places], memory, limit, grows=grows).best(1)
+    together = Together(
+        sizes[places], outputs[places], memory, limit, grows=grows, few_entries=few_entries
+    )
+    best_sets = together.best(1)
     best = best_count(
         [best_sets[count][0] if count in best_sets else None for count in range(limit + 1)]
     )
     return [waiting[place] for place in places[best_sets[best][1]].tolist()]
 
 
-exact: Solver = partial(_best, grows=True)
+exact: Solver = partial(best_batch, grows=True)
 """The best of all batches that may start together."""
-dp: Solver = partial(_best, grows=False)
+dp: Solver = partial(best_batch, grows=False)
 """The best of the batches whose peaks fit together."""
 
 
@@ -228,6 +236,7 @@ def _exchange(peaks: Integers, outputs: Integers, chosen: Flags, slack: int) -> 
     sizes, rank = peaks[by_size], by_size.argsort()
     outside = np.where(chosen[by_size], _NEVER, outputs[by_size])
     while True:
+        # Each member fits in its own place, so at least one size is within.
         members = np.flatnonzero(chosen)
         within = sizes.searchsorted(peaks[members] + slack, "right")
         gains = np.minimum.accumulate(outside)[within - 1] < outputs[members]

@@ -65,11 +65,14 @@ class LookAhead:
         if self._uses:
             beside = self._beside_path(path, np.append(times, (now + output, 0))) + of_path
             shared = beside.item(-2)
+        # What is held at its own completion, and in the next round if some outlived their beliefs.
         peak = prompt + output + self._held(later, now + output) + shared
         if alive < len(ends):
             everything = beside.item(-1) if self._uses else of_path
             peak = max(peak, self._total + self._size * (now + 1) + prompt + 1 + everything)
         wait = int(peak > self._capacity)
+        # At an earlier completion ``tops - free`` are too many.  If it starts as many rounds later
+        # it holds as many less; if it starts at that completion nothing of it counts.
         if later < alive:
             tops, free = self._tops[later:alive], self._capacity + now - prompt
             tops = tops + beside[:-2] if self._uses else tops + of_path if of_path else tops
@@ -134,6 +137,7 @@ class LookAhead:
             self._times, self._beside, self._tops = (
                 np.resize(column, 2 * count) for column in (self._times, self._beside, self._tops)
             )
+        # Later completions come first: their requests are all that is held at this one so far.
         beside = self._beside.item(place - 1) if place else 0
         columns = (
             (self._times, end),

@@ -27,7 +27,7 @@ from kvopt.problem.arrays import Integers
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
-_FEW = 200
+FEW_ENTRIES = 200
 """Up to so many entries of a table loading a compiler takes longer than it saves."""
 
 
@@ -70,6 +70,8 @@ class Together:
         Tokens held now, and rounds to the believed completion, of each active request.
     grows
         Whether each holds a token more in every round, or constantly its ``prompts``.
+    few_entries
+        Up to so many entries of a table loops are not compiled.
 
     Attributes
     ----------
@@ -89,14 +91,18 @@ class Together:
         running: Sequence[tuple[int, int]] = (),
         *,
         grows: bool = True,
+        few_entries: int = FEW_ENTRIES,
     ) -> None:
+        self._few_entries = few_entries
         self.prompts, self.outputs, self.memory, self.limit = prompts, outputs, memory, limit
+        # When the c-th member completes, c members hold S + c o next to the running requests.
         counts = np.arange(limit + 1)
         self.joins = memory - _times(outputs, counts * grows, memory)
         self.between = np.full(self.joins.shape, memory)
         if running:
             held, rest = np.array(sorted(running, key=lambda pair: pair[1]), dtype=np.int64).T
             self.joins -= _loads(held, rest, outputs)[:, None]
+            # When a running request completes, members with no shorter outputs hold S + c rest.
             place = outputs.searchsorted(rest)
             inside = place < len(outputs)
             limits = memory - _loads(held, rest, rest)[:, None] - _times(rest, counts, memory)
@@ -128,7 +134,7 @@ class Together:
 
     def _quick(self, function: Function) -> Function:
         """Return a function as machine code, unless loading a compiler takes longer."""
-        return function if self.joins.size <= _FEW else machine_code(function)
+        return function if self.joins.size <= self._few_entries else machine_code(function)
 
 
 def _times(outputs: Integers, counts: Integers, memory: int) -> Integers:
@@ -183,6 +189,7 @@ def _rooms(
             within = min(room[place, count], between[place, count])
             room[place, count] = within
             room[place + 1, count] = within
+            # With this place there are c + 1 members, with its prompt more.
             if count + 1 < joins.shape[1]:
                 after = min(
                     room[place, count + 1], between[place, count + 1], joins[place, count + 1]
@@ -217,7 +224,8 @@ def _fronts(
             if nodes + joined > len(chains):
                 return False
 
-            # Both lists ascend in S: one without the place, one with it, are merged.
+            # Both lists ascend in S: one without the place, one with it, are merged.  Each has at
+            # most ``width`` chains, so that all of them have room.
             left = right = length = 0
             last, last_joined = 2**62, False
             while left < stays or right < joined:

@@ -289,6 +289,7 @@ def _means(group: Runs) -> Means:
 
 
 def _picture(title: str, rows: Sequence[tuple[Runs, Means]]) -> Markup:
+    """Draw the latency of each scheduler: a bar from median to 99th percentile, and the mean."""
     bars = []
     for group, means in rows:
         median, p99, mean = (means[name] for name in ("median", "p99", "mean"))

@@ -17,12 +17,12 @@ from kvopt.studies.report.pages import TEXTS, Cell, Context, pieces
 
 def schedulers(context: Context) -> str:
     """Return the table, empty if no scheduler ran."""
-    rows = [_row(group) for group in context.study.groups]
+    rows = [_policy_row(group) for group in context.study.groups]
     text = TEXTS["schedulers"]["said"]
     return pieces.table(text, [*rows[0]], [row.values() for row in rows], 2) if rows else ""
 
 
-def _row(group: Runs) -> dict[str, object]:
+def _policy_row(group: Runs) -> dict[str, object]:
     """Return the cells of a row under their headings."""
     width = mean_width(group.ratios)
     lost = {name: group.ended(name) for name in ("livelock", "unfinished", "error")}

@@ -101,7 +101,7 @@ def test_names_are_in_the_order_of_people(tmp_path: Path) -> None:
     assert [row[0] for row in rows] == ["a1.json", "a2.json", "a10.json", "b1.json"]
 
 
-def test_the_table_says_its_unit_and_its_axes(studied_trace: Path) -> None:
+def test_the_table_names_its_unit_and_its_axes(studied_trace: Path) -> None:
     written = write_report(studied_trace)
     rows = list(csv.DictReader(known(written.table).read_text().splitlines()))
     assert {row["time_unit"] for row in rows} == {"rounds"}

@@ -99,7 +99,7 @@ def test_headings_sort_the_table(browser: Browser, page: Path) -> None:
     assert browser.ask(f"return [...{headings}].filter(h => h.ariaSort !== 'none').length") == 1
 
 
-def test_a_point_says_its_numbers_and_leads_to_its_certificate(
+def test_a_point_shows_its_numbers_and_leads_to_its_certificate(
     browser: Browser, page: Path
 ) -> None:
     browser.open(page)

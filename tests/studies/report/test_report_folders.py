@@ -51,7 +51,7 @@ def test_what_is_no_study_says_what_draws_it(run: Run, ec1: Path, tmp_path: Path
     assert {*fleet.iterdir()} == before
 
 
-def test_study_without_records_says_so(run: Run, tmp_path: Path) -> None:
+def test_a_study_without_records_is_named_as_such(run: Run, tmp_path: Path) -> None:
     (tmp_path / FILE).touch()
     assert run("report", tmp_path)[0] == 0
     page = Page((tmp_path / "report.html").read_text())

@@ -136,7 +136,7 @@ def test_error_of_a_scheduler_is_shown_as_text(text: str) -> None:
     assert "<b>broken" not in text
 
 
-def test_page_says_what_bounds_cover(text: str) -> None:
+def test_a_page_names_the_schedules_that_bounds_cover(text: str) -> None:
     assert sum(Scope.RUNS.sentence in said for said in Page(text).inside["p"]) == 1
 
 

@@ -161,7 +161,7 @@ def test_a_title_that_is_no_text_is_left_out(traffic: Path) -> None:
         assert "<header>" in text_of(traffic)
 
 
-def test_headings_say_in_what_the_records_differ(written: Path) -> None:
+def test_headings_name_what_the_records_differ_in(written: Path) -> None:
     records = read_records(written)
     assert {r.instance.family for r in headed(records)} == {HEADING.format(r) for r in (300, 500)}
     one = [r for r in records if r.instance.parameters["per_second"] == 300]
