@@ -388,7 +388,7 @@ search_orders_with_pauses = Compiled(
 search_servers = Compiled("servers", "kvopt.heuristics.seconds.server_search:search_servers")
 """Offer servers with good settings."""
 search_conversations = Compiled(
-    "conversations", "kvopt.heuristics.seconds.conversations:search_conversations"
+    "conversations", "kvopt.heuristics.seconds.waiting_turns:search_conversations"
 )
 """Offer runs in which requests wait for later turns of their conversation."""
 search_over_time = Compiled("servers", "kvopt.heuristics.seconds.server_search:search_over_time")
