@@ -34,9 +34,9 @@ from kvopt.heuristics.fleets.fluid_orders import fluid_of, placed
 from kvopt.heuristics.fleets.placing import Tries
 from kvopt.heuristics.list_schedules import offer_list_schedules, one_after_another
 from kvopt.heuristics.reinsertion import search_reinsertions, search_with_pauses
-from kvopt.heuristics.seconds.waiting_turns import search_conversations
 from kvopt.heuristics.seconds.server_search import search_servers
 from kvopt.heuristics.seconds.timed_beams import beams_in_seconds
+from kvopt.heuristics.seconds.waiting_turns import search_conversations
 from kvopt.heuristics.trace_beams import search_traces
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.limits import Limits, available_threads

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from strategies import drawn_with_prefixes
 
 from kvopt import BatchTime, Instance, Line, Request, generate
-from kvopt.heuristics.seconds.waiting_turns import _Conversations, search_conversations
 from kvopt.heuristics.seconds.server_search import offer_work
+from kvopt.heuristics.seconds.waiting_turns import _Conversations, search_conversations
 from kvopt.heuristics.seconds.worker_moves import offer_one_by_one
 from kvopt.incumbent.incumbent import Search
 from kvopt.kernels.budget import Budget
