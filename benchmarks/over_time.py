@@ -46,8 +46,9 @@ def main() -> None:
     parser.add_argument("--machines", nargs="+", default=[*MEMORY])
     parser.add_argument("--every", default="10m")
     parser.add_argument("--seconds", type=float, default=10.0)
-    parser.add_argument("--policies", nargs="+", default=["slo"])
-    parser.add_argument("--routers", nargs="+", default=["least-requests"])
+    parser.add_argument("--policies", nargs="+", default=[])
+    parser.add_argument("--routers", nargs="+", default=[])
+    parser.add_argument("--scope", default="pauses+chunks")
     parser.add_argument("--out", type=Path)
     given = parser.parse_args()
     print("| case, machine | formula | proved | sufficient | machine hours | by | processor s |")
@@ -61,6 +62,7 @@ def main() -> None:
                 every,
                 slo=SLO,
                 clock=Seconds(batch_time(machine)),
+                scope=given.scope,
                 policies=given.policies,
                 routers=given.routers,
                 time_limit=given.seconds,

@@ -310,6 +310,13 @@ class Used(NamedTuple):
     by_slope: Floats
     reads: Floats
 
+    @classmethod
+    def of(cls, columns: RoundColumns, cells: CellPrices) -> Used:
+        """Return room for the use of all requests."""
+        (rounds, tokens), works = np.zeros((2, len(cells.round))), np.zeros_like(cells.rows)
+        by_fixed, by_slope = np.zeros((2, len(columns.arrivals)))
+        return cls(rounds, tokens, works, by_fixed, by_slope, np.zeros_like(columns.profile))
+
 
 def add_services(
     first: int,

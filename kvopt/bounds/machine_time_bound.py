@@ -14,9 +14,9 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
-from kvopt.bounds.prefix_shares import Processed, shared_out
+from kvopt.bounds.prefix_shares import shared_out
 from kvopt.bounds.relaxations import chain
-from kvopt.bounds.seconds_evaluation import line_sets, request_times
+from kvopt.bounds.seconds_evaluation import machine_times
 from kvopt.incumbent.certificate import MachineTime
 from kvopt.problem.problem import Problem
 from kvopt.problem.requests import volume_of
@@ -61,8 +61,5 @@ def _machine_times(problem: Problem) -> Iterator[tuple[int, Sequence[int], tuple
     if model is None:
         yield plain.memory, [volume_of(r.prompt, r.output) for r in plain], ()
         return
-    done = Processed(instance.forest.private)
-    for chosen in line_sets(model, chunks=chunks):
-        lines = [model.lines[line] for line in chosen]
-        takes = request_times(plain, model, lines, object, done=done).takes
-        yield plain.memory, takes.tolist(), chosen
+    for lines, takes in machine_times(plain, model, instance.forest.private, chunks=chunks):
+        yield plain.memory, takes.tolist(), lines

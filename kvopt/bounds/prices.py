@@ -70,11 +70,10 @@ def rounded(values: Sequence[float] | Floats, denominator: int) -> Floats:
     return numerators
 
 
-def denominator_for(kinds: Kinds, values: Floats) -> int:
-    """Return the finest power of two, at most 2^30, at which 64 bits hold every cost."""
-    return finest_denominator(
-        largest_cost(kinds, len(values), values.sum(), values.max(initial=0.0), 1.0)
-    )
+def denominator_for(kinds: Kinds, values: Floats, bits: float = 30.0) -> int:
+    """Return the finest power of two of so many bits at which 64 bits hold every cost."""
+    cost = _largest_cost(kinds, len(values), values.sum(), values.max(initial=0.0), 1.0)
+    return finest_denominator(cost, bits)
 
 
 def finest_denominator(cost: float, bits: float = 30.0) -> int:
@@ -171,14 +170,14 @@ def fits_int64(kinds: Kinds, proof: PriceProof) -> bool:
     slots = [slot for slot in proof.resources if isinstance(slot, Slots)]
     for slot in slots:
         last = max(last, slot.times[-1])
-    cost = largest_cost(kinds, last, total, largest, proof.denominator)
+    cost = _largest_cost(kinds, last, total, largest, proof.denominator)
     for slot in slots:  # a price between two times passes both by a rounded step in each round
         steepest = max(map(int.__sub__, slot.times[1:], slot.times))
         cost += slot.capacity * (max(slot.numerators) + steepest) * kinds.longest
     return fits(cost * (proof.unit // proof.denominator))
 
 
-def largest_cost(kinds: Kinds, last: int, total: Any, largest: Any, unit: Any) -> Any:
+def _largest_cost(kinds: Kinds, last: int, total: Any, largest: Any, unit: Any) -> Any:
     """Return an upper limit on the cost of a start: its latency and its payment."""
     unit = unit * int(kinds.weights.max(initial=0))
     peak = int((kinds.prompts + kinds.outputs).max(initial=0)) + kinds.block - 1
@@ -345,7 +344,9 @@ def start_costs(sums: Sums, kind: Kind) -> Numbers:
 def windows_with_pauses(kinds: Kinds, costs: Numbers, prices: Numbers, unit: int) -> Integers:
     """Return the rounds after each arrival in which pauses may pay, 0 if they cannot.
 
-    Costs are those of runs.
+    Costs are those of runs.  Some cheapest times end within these rounds (Claim 4.2): later the
+    wait alone costs more, or nothing has a price.  Unless prices rise there a run is as cheap
+    (Claim 4.1).
     """
     last = len(prices)
     rises = np.append(np.flatnonzero(prices[1:] > prices[:-1]) + 1, 2**62)

@@ -234,6 +234,7 @@ class RoundPrices:
         rows = np.zeros_like(self._fluid)
         rows[row] = share * self._fluid[row]
         periods = -(-rows.shape[1] // self._grid.period) if self.users else 0
+        # Rounds have prices for the part of latency that interference leaves.
         return RoundPoint(
             height * (1 - beside) * alike,
             _SPAN * self._columns.alone,
@@ -356,23 +357,16 @@ class RoundPrices:
 
     def _used(self, at: _At) -> Used:
         """Return the use of all requests."""
-        count = len(self._columns.arrivals)
-        by_fixed, by_slope = np.zeros((2, count))
-        reads = np.zeros_like(at.profile)
         columns = self._columns._replace(profile=at.profile)
 
         def of_range(first: int, last: int) -> Used:
-            rounds, tokens = np.zeros((2, len(at.cells.round)))
-            used = Used(rounds, tokens, np.zeros_like(at.cells.rows), by_fixed, by_slope, reads)
+            used = Used.of(columns, at.cells)
             add = quick(add_services, float)
             add(first, last, self._grid, at.cells, columns, at.shares, at.payments, used)
             return used
 
-        parts = map_ranges(of_range, count, self._threads)
-        rounds, tokens, prompts = (
-            np.sum(column, axis=0) for column in zip(*(part[:3] for part in parts), strict=True)
-        )
-        return Used(rounds, tokens, prompts, by_fixed, by_slope, reads)
+        parts = map_ranges(of_range, len(columns.arrivals), self._threads)
+        return Used(*(np.sum(column, axis=0) for column in zip(*parts, strict=True)))
 
     def _spent(self, shares: Shares, dear: Floats) -> tuple[Floats, Floats]:
         """Return the cost of prices of rounds by their height and by their slope: sums of cells.

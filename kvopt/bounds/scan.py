@@ -130,7 +130,8 @@ def _fill(prices: Floats, paid: Floats, half: int, lines: Floats) -> None:
             low = min(low, prices[begin + i - 1] - slope * i)
             at = paid[begin + i] - paid[begin] - i * (mean + slope * (i + 1) / 2)
             lowest, highest = min(lowest, at), max(highest, at)
-        lines[cell] = slope, low, mean, highest - lowest + error
+        lines[cell, 0], lines[cell, 1] = slope, low
+        lines[cell, 2], lines[cell, 3] = mean, highest - lowest + error
 
 
 def _lines(prices: Floats, paid: Floats) -> _Lines:
@@ -380,20 +381,20 @@ class Scanner:
 
     def least_costs(
         self, prices: Numbers, unit: int, steps: PriceSteps | None = None
-    ) -> tuple[Numbers, Integers]:
-        """Return the least cost of every kind, and its start or where it pauses the last time."""
+    ) -> tuple[Numbers, Integers, Floats | float]:
+        """Return the least cost of every kind, its start, and the tokens of kinds that pause.
+
+        Where a pause pays, the start is the last priced time.
+        """
         costs, starts = self._of_runs(prices, unit, steps)
-        if self._pauses:
-            assert steps is None, "steps are of runs"
-            costs, starts, _ = self._with_pauses(prices, unit, costs, starts)
-        return costs, starts
+        if not self._pauses:
+            return costs, starts, 0.0
+        assert steps is None, "steps are of runs"
+        return self._with_pauses(prices, unit, costs, starts)
 
     def lagrangian(self, prices: Floats, memory: int) -> tuple[float, Integers, Floats]:
         """Return ``L`` of prices, the cheapest starts, and tokens above the memory over time."""
-        costs, starts = self._of_runs(prices, 1, None)
-        loads: Any = 0.0
-        if self._pauses:
-            costs, starts, loads = self._with_pauses(prices, 1, costs, starts)
+        costs, starts, loads = self.least_costs(prices, 1)
         loads = loads + self.kinds.loads(starts, len(prices))
         value = float(self.kinds.counts @ costs) - memory * float(prices.sum())
         return value, starts, loads - memory
@@ -434,7 +435,7 @@ class Scanner:
     def _with_pauses(
         self, prices: Numbers, unit: int, costs: Numbers, starts: Integers
     ) -> tuple[Numbers, Integers, Floats]:
-        """Return the result of `least_costs`, and the tokens held by the requests that pause."""
+        """Return the result of `least_costs` from that of runs."""
         kinds, last = self.kinds, len(prices)
         starts = starts.copy()  # starts of runs without pauses are guesses
         windows = windows_with_pauses(kinds, costs, prices, unit)

@@ -33,7 +33,7 @@ tokens too.  Pieces of prompts make rounds longer by f(1) - f(0) for each token 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from typing import Any, NamedTuple
@@ -128,6 +128,15 @@ def line_sets(model: BatchTime, *, chunks: bool) -> list[tuple[int, ...]]:
     count = len(model.lines)
     single: list[tuple[int, ...]] = [(line,) for line in range(count)]
     return single if chunks or count == 1 else [*single, tuple(range(count))]
+
+
+def machine_times(
+    instance: Instance, model: BatchTime, private: Sequence[int], *, chunks: bool
+) -> Iterator[tuple[tuple[int, ...], Numbers]]:
+    """Yield `line_sets`, and by each the machine times that requests take, times the memory."""
+    for chosen in line_sets(model, chunks=chunks):
+        lines = [model.lines[line] for line in chosen]
+        yield chosen, request_times(instance, model, lines, object, done=Processed(private)).takes
 
 
 def served(begins: Numbers, takes: Numbers, slopes: Numbers) -> Numbers:

@@ -26,7 +26,7 @@ import numpy as np
 
 from kvopt.bounds.lagrangian import Ascent, Pace
 from kvopt.bounds.prefix_shares import Processed, shared_out
-from kvopt.bounds.seconds_evaluation import line_sets, request_times
+from kvopt.bounds.seconds_evaluation import machine_times, request_times
 from kvopt.bounds.shared_rounds_ascent import rows_of
 from kvopt.bounds.slo_prices import ActiveTimes, OfCheapestTimes, OfRuns, PricesOfTime, Span
 from kvopt.bounds.slo_rounds import CELLS_OF_ROUNDS, OfSharedRounds
@@ -125,7 +125,7 @@ def slo_ceiling(
     times = ActiveTimes.of(instance, arrivals, spans, busy)
     costs = np.full(len(instance), np.inf)
     if not times.last or (model is None and times.last >= _LONGEST):
-        costs[can] = 0.0
+        costs[can] = 0.0  # without prices nothing tells that one of them misses
         free = PriceProof(1, (MachinePrices((0, 1), (0,), (0,)),))
         free = token_prices((), 1) if model is None else free
         return Ceiling(len(can), len(instance) - len(can), free, costs)
@@ -141,6 +141,7 @@ def slo_ceiling(
     of_times = best.rounded(ascent.prices)
     proof: PriceProof | SharedRoundsProof = of_times.later(times.first)
     value = min(len(can), best.proved(of_times))
+    # Any prices prove a ceiling, so the lowest one counts.
     if model is not None and max(line.round_ns for line in model.lines) and not budget.over():
         rows = rows_of(model, chunks=chunks)
         coarse = ActiveTimes.of(instance, arrivals, spans, busy, CELLS_OF_ROUNDS)
@@ -181,13 +182,10 @@ def _kinds(
         later = [o - is_first for o, is_first in zip(outputs, is_due, strict=True)]
         yield OfCheapestTimes(times, outputs, later, [r.peak for r in instance], 1)
         return
-    done = Processed(fresh)
-    for lines in line_sets(model, chunks=scope.covers(Scope.CHUNKS)):
-        takes, early = (
-            request_times(
-                requests, model, [model.lines[line] for line in lines], object, done=done
-            ).takes
-            for requests in (instance, _of_first_tokens(instance))
-        )
-        later = (takes - early * np.array(is_due, dtype=object)).tolist()
+    whole, early = (
+        machine_times(requests, model, fresh, chunks=scope.covers(Scope.CHUNKS))
+        for requests in (instance, _of_first_tokens(instance))
+    )
+    for (lines, takes), (_, until_first) in zip(whole, early, strict=True):
+        later = (takes - until_first * np.array(is_due, dtype=object)).tolist()
         yield OfCheapestTimes(times, takes.tolist(), later, [1] * len(instance), 0, lines)

@@ -3,24 +3,15 @@
 from __future__ import annotations
 
 import math
-from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import groupby
-from operator import itemgetter
 from typing import NamedTuple
 
 import numpy as np
 
-from kvopt.bounds.cheapest_services import CellPrices
+from kvopt.bounds.cheapest_services import CellPrices, RoundColumns, Used
 from kvopt.bounds.kinds import Kinds
-from kvopt.bounds.prices import (
-    finest_denominator,
-    largest_cost,
-    payments,
-    rounded,
-    rounded_prices,
-)
+from kvopt.bounds.prices import denominator_for, payments, rounded, rounded_prices
 from kvopt.incumbent.proofs import MachinePrices, PriceProof
 from kvopt.kernels.magnitudes import fits
 from kvopt.problem.arrays import Floats, Integers, columns_of
@@ -125,20 +116,14 @@ class PricesOfTime:
     times
         The requests, and when they may be active.
     volumes
-        What they use in all.
-    unit
-        The unit of volumes, over that in integers.
+        What they use in all: tokens in rounds, or machine time, times the memory.
     lines
         Lines of the batch-time model, in seconds.
     """
 
-    def __init__(
-        self, times: ActiveTimes, volumes: Floats, unit: int = 1, lines: tuple[int, ...] = ()
-    ) -> None:
+    def __init__(self, times: ActiveTimes, volumes: Floats, lines: tuple[int, ...] = ()) -> None:
         self.times, self.volumes, self.lines = times, volumes, lines
-        self._memory, self._unit = times.instance.memory, unit
-        # Of a cell, in the unit of volumes.
-        self._capacity = float(times.instance.used_workers * times.width) * (self._memory / unit)
+        self._capacity = float(times.instance.total_memory * times.width)  # of a cell
 
     def cheapest(self, prices: Floats) -> tuple[Floats, Floats]:
         """Return the payment of each request, and the use of cells by those that pay below 1."""
@@ -166,14 +151,12 @@ class PricesOfTime:
 
     def rounded(self, prices: Floats) -> PriceProof:
         """Return prices in integers."""
-        prices = prices / self._unit
         unit = self._denominator(prices)
         if not self.lines:
             return rounded_prices(self._at_all_times(prices), unit)
-        numbers = rounded(prices, unit).astype(np.int64).tolist()
-        cells = merged(range(0, self.times.last + 1, self.times.width), numbers)
-        begins, ends, numerators = zip(*cells, strict=True)
-        return PriceProof(unit, (MachinePrices((*begins, ends[-1]), numerators, self.lines),))
+        numerators = rounded(prices, unit).astype(np.int64).tolist()
+        borders = range(0, self.times.last + 1, self.times.width)
+        return PriceProof(unit, (MachinePrices(tuple(borders), tuple(numerators), self.lines),))
 
     def _denominator(self, prices: Floats) -> int:
         return scale_of(float(prices.max(initial=0.0)) or 1.0)
@@ -202,7 +185,7 @@ class OfRuns(PricesOfTime):
 
     def cheapest(self, prices: Floats) -> tuple[Floats, Floats]:
         """Return payments and holdings of the cheapest runs."""
-        costs, starts = self._scanner.least_costs(self._at_all_times(prices), 1)
+        costs, starts, _ = self._scanner.least_costs(self._at_all_times(prices), 1)
         paying = replace(self._kinds, counts=(costs < 1.0).astype(np.int64))
         held = paying.loads(starts, self.times.last)
         loads: Floats = np.add.reduceat(held, np.arange(0, self.times.last, self.times.width))
@@ -214,9 +197,8 @@ class OfRuns(PricesOfTime):
         return costs.tolist(), paid
 
     def _denominator(self, prices: Floats) -> int:
-        last, total = self.times.last, float(prices.sum()) * self.times.width
-        cost = largest_cost(self._kinds, last, total, float(prices.max(initial=0.0)), 0)
-        return min(super()._denominator(prices), finest_denominator(cost, 60.0))
+        finest = denominator_for(self._kinds, self._at_all_times(prices), 60.0)
+        return min(super()._denominator(prices), finest)
 
 
 class OfCheapestTimes(PricesOfTime):
@@ -244,69 +226,56 @@ class OfCheapestTimes(PricesOfTime):
         slope: int,
         lines: tuple[int, ...] = (),
     ) -> None:
-        unit = times.instance.memory if lines else 1
-        whole, late = (np.array(column, dtype=float) / unit for column in (amounts, later))
-        top = np.array(tops, dtype=float)
-        super().__init__(times, whole * (top - slope * (whole - 1.0) / 2.0), unit, lines)
-        self._slope = slope
+        whole, late, top = (np.array(column, dtype=float) for column in (amounts, later, tops))
+        super().__init__(times, whole * (top - slope * (whole - 1.0) / 2.0), lines)
+        self._slope, self._rate = slope, times.instance.memory if lines else 1
         self._integers = list(zip(amounts, later, tops, strict=True))
-        begins, early, ends = (c.astype(float) for c in (times.begins, times.early, times.ends))
-        none = np.zeros(len(whole))
-        shape = none, np.ones(len(whole)), none, none, np.zeros((0, len(whole)))
-        self._columns = begins, early, ends, whole, late, top, *shape
+        # As amounts are: in seconds times the memory.
+        ends = self._rate * np.array([times.begins, times.early, times.ends], dtype=float)
+        self._windows = *ends, late, top
+        # Rounds of length 1, without tokens, prompts or nodes.
+        none, no_rows = np.zeros(len(whole)), np.zeros((0, len(whole)))
+        shape = none, none, whole, np.ones(len(whole)), none, none, no_rows, no_rows, none, no_rows
+        self._columns = RoundColumns(*shape)
 
     def cheapest(self, prices: Floats) -> tuple[Floats, Floats]:
         """Return costs and holdings of the cheapest times."""
-        from kvopt.bounds.slo_costs import CellUse, Demands, fill_cheapest  # it loads numba
+        from kvopt.bounds.slo_costs import Windows, fill_cheapest  # it loads numba
 
-        costs, paid = np.zeros((2, len(self.volumes)))
-        loads, none = np.zeros((2, len(prices)))
-        rows = np.zeros((0, len(prices)))
-        cells, used = CellPrices(prices, none, rows), CellUse(loads, none, rows, paid)
-        demands, width = Demands(*self._columns), float(self.times.width)
-        fill_cheapest(demands, float(self._slope), cells, width, costs, used)
-        return costs, loads
+        columns, width = self._columns, float(self._rate * self.times.width)
+        cells = CellPrices(prices, 0.0 * prices, np.zeros((0, len(prices))))
+        costs, used = np.zeros(len(self.volumes)), Used.of(columns, cells)
+        windows, slope = Windows(*self._windows), float(self._slope)
+        fill_cheapest(windows, columns, 0.0 * costs, slope, cells, width, costs, used)
+        return costs, used.rounds
 
     def payments(self, proof: PriceProof) -> tuple[Iterable[int], int]:
         """Return the costs of the cheapest times."""
-        cells, instance = cells_of(proof), self.times.instance
-        paid = sum((end - begin) * price for begin, end, price in cells)
-        return self._costs(cells), instance.used_workers * instance.memory * paid
-
-    def _costs(self, priced: list[tuple[int, int, int]]) -> Iterator[int]:
-        times, first, last = self.times, priced[0][0], priced[-1][1]
-        cells: list[Cell] = [(0, first, 0), *priced, (last, math.inf, 0)]
-        begins, ends = [begin for begin, _, _ in cells], [end for _, end, _ in cells]
+        # In rounds each time of a cell has the price of the cell.
+        times, width, (prices,) = self.times, self.times.width, proof.resources
+        numbers = (
+            prices.numerators if isinstance(prices, MachinePrices) else proof.numerators[::width]
+        )
+        cells = [(k * width, (k + 1) * width, price) for k, price in enumerate(numbers)]
+        # After the last price time is free.
+        cells.append((len(cells) * width, 2**62, 0))
         windows = zip(*(c.tolist() for c in (times.begins, times.early, times.ends)), strict=True)
-        for amounts, window in zip(self._integers, windows, strict=True):
-            part = cells[bisect_right(ends, window[0]) : bisect_left(begins, window[2])]
-            yield cheapest_cost(window, part, *amounts, self._slope, self._unit)
-
-
-Cell = tuple[int, float, int]
-"""Begin, end and price of times with equal prices; the last end is infinite."""
-
-
-def cells_of(proof: PriceProof) -> list[tuple[int, int, int]]:
-    """Return the cells in which a proof has prices, of machine time or of tokens alone."""
-    (prices,) = proof.resources
-    if isinstance(prices, MachinePrices):
-        return [*merged(prices.times, prices.numerators)]
-    first, numerators = proof.tokens.first - 1, proof.tokens.numerators or (0,)
-    return [*merged(range(first, first + len(numerators) + 1), numerators)]
-
-
-def merged(borders: Sequence[int], prices: Sequence[int]) -> Iterator[tuple[int, int, int]]:
-    """Yield cells of prices between borders, equal ones next to each other as one."""
-    rows = zip(prices, borders, borders[1:], strict=False)
-    for price, group in groupby(rows, itemgetter(0)):
-        cells = [*group]
-        yield cells[0][1], cells[-1][2], price
+        costs = (
+            cheapest_cost(
+                window,
+                cells[min(window[0] // width, len(numbers)) : -(-window[2] // width)],
+                *amounts,
+                self._slope,
+                self._rate,
+            )
+            for amounts, window in zip(self._integers, windows, strict=True)
+        )
+        return costs, times.instance.total_memory * width * sum(numbers)
 
 
 def cheapest_cost(
     window: tuple[int, int, int],
-    cells: Iterable[Cell],
+    cells: Iterable[tuple[int, int, int]],
     amount: int,
     later: int,
     top: int = 1,
@@ -315,13 +284,13 @@ def cheapest_cost(
 ) -> int:
     """Return the cost of the cheapest amount of a window's time, ``rate`` of it in a unit.
 
-    A window is from the arrival until the first and the last token are due; no more than ``later``
-    is between these two.  At the cheapest time ``top`` tokens are held, then ``slope`` less at each
-    next one.
+    Cells have a begin, an end and a price.  A window is from the arrival until the first and the
+    last token are due; no more than ``later`` is between these two.  At the cheapest time ``top``
+    tokens are held, then ``slope`` less at each next one.
     """
     begin, early, end = window
     sizes = [
-        (price, is_late, rate * int(min(b, until) - max(a, since)))
+        (price, is_late, rate * (min(b, until) - max(a, since)))
         for a, b, price in cells
         for is_late, since, until in ((False, begin, early), (True, early, end))
         if min(b, until) > max(a, since)

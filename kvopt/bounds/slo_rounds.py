@@ -8,12 +8,11 @@ its last token is due.  ``docs/service-levels.md`` has the proof.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 import numpy as np
 
-from kvopt.bounds.cheapest_services import CellPrices, RoundColumns, in_kind
+from kvopt.bounds.cheapest_services import CellPrices, RoundColumns, Used, in_kind
 from kvopt.bounds.gradient_ascent import Point, Steps, ascend
 from kvopt.bounds.prefix_shares import Processed
 from kvopt.bounds.seconds_evaluation import FULL, integers
@@ -24,7 +23,7 @@ from kvopt.bounds.shared_rounds import (
     sums_over,
     works_of,
 )
-from kvopt.bounds.slo_prices import ActiveTimes, Cell, cheapest_cost, scale_of
+from kvopt.bounds.slo_prices import ActiveTimes, cheapest_cost, scale_of
 from kvopt.incumbent.proofs import SharedRoundsProof
 from kvopt.kernels.budget import Budget
 from kvopt.problem.arrays import Floats, Numbers
@@ -126,38 +125,24 @@ class OfSharedRounds:
         A request gains 1 less its payment, if that is positive; all machine time has its price.
         The slope of a price is what is used at it less what there is.
         """
-        from kvopt.bounds.slo_costs import CellUse, Demands, fill_cheapest  # it loads numba
+        from kvopt.bounds.slo_costs import Windows, fill_cheapest  # it loads numba
 
         columns, rates, times = self._columns, self._rates, self._times
-        count = len(columns.arrivals)
         fixed, rows = point[0] * rates.fixed[0], point[1]
         needed = self._over(fixed)
         cells = priced(rates, rows * _SCALE, needed * _SCALE, 0.0 * needed, 0.0 * needed)
         cells = CellPrices(*(column / _SCALE for column in cells))
-        whole = columns.rounds * columns.shortest
+        later = (columns.rounds - 1) * columns.shortest
         begins, early, ends = np.array([times.begins, times.early, times.ends], dtype=float)
-        demands = Demands(
-            begins,
-            early,
-            ends,
-            whole,
-            whole - columns.shortest,
-            np.ones(count),
-            fixed,
-            columns.shortest,
-            columns.held,
-            columns.growth,
-            columns.prompts,
-        )
-        costs, paid = np.zeros((2, count))
-        rounds, tokens = np.zeros((2, times.count))
-        used = CellUse(rounds, tokens, np.zeros_like(cells.rows), paid)
-        fill_cheapest(demands, 0.0, cells, float(times.width), costs, used)
+        windows = Windows(begins, early, ends, later, np.ones_like(later))
+        costs, used = np.zeros_like(later), Used.of(columns, cells)
+        fill_cheapest(windows, columns, fixed, 0.0, cells, float(times.width), costs, used)
         value = float(np.maximum(0.0, 1.0 - costs).sum() + self._there * cells.rows[:-1].sum())
         _, dear, slopes = row_slopes(rates, used[:3], rows, needed, self._there)
         sums = np.append(0.0, np.cumsum(dear))
         first, last = self._reach
-        return -value, (costs, (rates.fixed[0] * (paid - sums[last] + sums[first]), slopes))
+        by_fixed = rates.fixed[0] * (used.by_fixed - sums[last] + sums[first])
+        return -value, (costs, (by_fixed, slopes))
 
     def slope(self, _: Point, data: tuple[Floats, Point]) -> Point:
         """Return the slope by the scale of each price."""
@@ -202,11 +187,12 @@ class OfSharedRounds:
         first, last = (int(column[i]) for column in self._reach)
         held, shortest = columns.held[i], columns.shortest[i]
         by_round, by_token = cells.round[first:last].tolist(), cells.token[first:last].tolist()
-        cells_of_window: list[Cell] = [
+        cells_of_window = [
             (cell * width, (cell + 1) * width, (fixed + a_round + token * held) // shortest)
             for cell, (a_round, token) in enumerate(zip(by_round, by_token, strict=True), first)
         ]
-        cells_of_window.append((times.last, math.inf, 0))  # after the last price time is free
+        # After the last price time is free.
+        cells_of_window.append((times.last, max(end, times.last), 0))
         whole = columns.rounds[i] * shortest
         cost = cheapest_cost((begin, early, end), cells_of_window, whole, whole - shortest)
         if end <= times.last:

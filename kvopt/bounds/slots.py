@@ -270,7 +270,7 @@ class SlotScanner(Scanner):
             row[:] = self._straight(at_borders(row, self.borders), last)
         slot_tokens = self._memory / np.array(self.slots)
         steps = steps_of(self._memory, self.slots, [*(rows[1:] * slot_tokens[:, None])])
-        costs, starts = self.least_costs(rows[0], 1, steps)
+        costs, starts, _ = self.least_costs(rows[0], 1, steps)
         value = float(self.kinds.counts @ costs) - memory * float(rows.sum())
         excess = np.empty_like(rows)
         excess[0] = self.kinds.loads(starts, last) - memory

@@ -36,7 +36,7 @@ def volume_bounds_without_each(instance: Instance) -> list[int]:
     """Return for each request the bound of the instance without it.
 
     Requests of one arrival and shape share one evaluation; beyond a thousand kinds the
-    cheaper sum of the other outputs is used, a valid bound too.
+    cheaper sum of the other outputs is used, a valid bound too.  It is one without slots as well.
     """
     jobs = [(r.arrival, r.volume, r.output) for r in instance]
     kinds: dict[tuple[int, int, int], int] = {}

@@ -28,14 +28,12 @@ from kvopt.problem.instance import MAX_WORKERS, Instance
 from kvopt.problem.problem import Problem, as_problem
 from kvopt.problem.scopes import Scope
 from kvopt.problem.slo import Slo
-from kvopt.search.attaining import bound_in_time
+from kvopt.search.attaining import bound_in_time, router_in_time, servers_in_time
 from kvopt.simulate.routers import ArrivalRouter, label_of
 from kvopt.simulate.routers import router as router_from
 
 SCHEDULERS = ("slo",)
 """Schedulers that are tried, unless others are named."""
-ROUTERS = ("least-requests",)
-"""Routers that are tried, unless others are named."""
 RESULTS = "every.json"
 """Name of the file with the numbers of all windows."""
 
@@ -74,6 +72,7 @@ def fleet_over_time(
         Service level of requests, as for `kvopt.certify`.
     policies, routers
         Every scheduler is simulated behind every router; routers send requests when they arrive.
+        By default ``slo``, and in a scope with pauses and pieces servers that keep the pace.
     start_up
         Time that a machine takes until it serves, ``"90s"`` say; the lower side takes none.
     clock, scope, gpus
@@ -99,10 +98,13 @@ def fleet_over_time(
     no_share = f"must be a share of each window, 99% say, got {attain}"
     refuse("--attain", no_share, not str(attain).endswith("%"))
     for name in routers:
-        reason = "goes with routers that send requests on arrival, such as least-requests, not with"
+        reason = "goes with routers that send requests on arrival, such as soonest-token, not with"
         refuse("--every", f"{reason} {name}", not isinstance(router_from(name), ArrivalRouter))
-    pairs = [(way, name) for name in policies or SCHEDULERS for way in routers or ROUTERS]
-    problem = covering(problem, (name for _, name in pairs))
+    problem = covering(problem, policies or SCHEDULERS)
+    servers = [] if policies else servers_in_time(as_problem(problem, workers=2))
+    usual = (router_in_time(problem.clock),)
+    pairs = [(way, name) for name, router in servers for way in routers or (router,)]
+    pairs += [(way, name) for name in policies or SCHEDULERS for way in routers or usual]
     length = length_of(every, problem, "--every")
     start = 0 if start_up is None else length_of(start_up, problem, "--start-up")
     gpus = gpus_on(problem.clock) if gpus is None else gpus

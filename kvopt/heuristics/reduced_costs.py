@@ -35,7 +35,7 @@ class StartPrices(NamedTuple):
 
 def start_prices(instance: Instance, prices: Floats, threads: int = 1) -> StartPrices:
     """Return prices of a token at the times from 1 on, with data for each request."""
-    costs, starts = Scanner(Kinds.of(instance), threads).least_costs(prices, 1)
+    costs, starts, _ = Scanner(Kinds.of(instance), threads).least_costs(prices, 1)
     shapes = [(r.arrival, r.prompt, r.output) for r in instance]
     which = np.unique(shapes, axis=0, return_inverse=True)[1].reshape(-1)  # kinds ascend too
     return StartPrices(*summed(prices), np.asarray(costs, dtype=float)[which], starts[which])

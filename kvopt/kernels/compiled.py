@@ -6,10 +6,10 @@ cache of the user.
 
 from __future__ import annotations
 
+import gc
 import importlib
 import os
 import sys
-import threading
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -21,6 +21,7 @@ from numba.core.sigutils import normalize_signature
 from numba.core.types import unliteral
 
 from kvopt.kernels.compiler import Place, compile_elsewhere
+from kvopt.kernels.linking import leave_out_machine_code, nesting
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -78,7 +79,7 @@ def _with_callees(dispatcher: Any) -> Any:
 
 def _key(key: Callable[..., tuple[Any, ...]], *types: Any) -> tuple[Any, ...]:
     """Return the key of stored code, which tells whether Python can call it."""
-    return (*key(*types), _call.depth > 1)
+    return (*key(*types), nesting.depth > 1)
 
 
 def _index(load: Callable[[], dict[Any, str]]) -> dict[Any, str]:
@@ -103,13 +104,6 @@ def _kept(function: Callable[..., Any], decorator: Callable[..., Any]) -> Any:
 # ---- compilation in another process ---------------------------------------------------------
 
 
-class _Call(threading.local):
-    """Number of functions that this thread is compiling, each for the one before."""
-
-    depth = 0
-
-
-_call = _Call()
 _compiles_here = False
 
 
@@ -117,6 +111,7 @@ def compile_here() -> None:
     """Compile in this process from now on: it has no limit to keep."""
     global _compiles_here
     _compiles_here = True
+    gc.set_threshold(200_000)  # a compiler makes many objects, and collecting them takes a tenth
 
 
 def functions_compiled() -> int:
@@ -168,7 +163,8 @@ def _watched(function: Function, **options: bool) -> Function:
     bare: set[Any] = set()  # types of arguments for which compiled functions alone can call it
 
     def watched(signature: Any) -> Any:
-        is_inner = _call.depth > 0  # compiled for another function, it is no call of its own
+        leave_out_machine_code()
+        is_inner = nesting.depth > 0  # compiled for another function, it is no call of its own
         if not (_compiles_here or is_inner or _is_stored(dispatcher, signature)):
             place = _place_of(dispatcher)
             if place is not None:
@@ -179,17 +175,17 @@ def _watched(function: Function, **options: bool) -> Function:
             if not is_inner and (types := tuple(normalized(signature)[0])) in bare:
                 bare.remove(types)
                 del dispatcher.overloads[types]
-            _call.depth += 1
+            nesting.depth += 1
             try:
                 return plain(signature)
             except OSError:  # the code exists, but cannot be stored
                 dispatcher._cache.disable()
                 return plain(signature)
             finally:
-                _call.depth -= 1
+                nesting.depth -= 1
 
     def added(result: Any) -> None:
-        if _call.depth == 1:
+        if nesting.depth == 1:
             add(result)
         else:  # a call from Python would not find it, and compile it again
             dispatcher.overloads[types := tuple(result.signature.args)] = result

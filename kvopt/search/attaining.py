@@ -16,6 +16,8 @@ from kvopt.heuristics.attaining.in_seconds import attaining_in_seconds
 from kvopt.incumbent.incumbent import Search
 from kvopt.kernels.budget import Budget
 from kvopt.problem.batch_time import BatchTime
+from kvopt.problem.clocks import Clock
+from kvopt.problem.problem import Problem
 from kvopt.problem.scopes import Scope
 from kvopt.problem.slo import Levels
 from kvopt.search.exact.all_runs import best_in_time
@@ -24,12 +26,10 @@ from kvopt.timetable.schedule import Schedule
 
 _SCHEDULERS_IN_TIME = 0.3
 """Share of the time: runs of schedulers, before the search for a schedule."""
-_SCHEDULERS = (("slo", "central"), ("slo", "least-requests"), ("slo:care=1.2", "central"))
-"""Schedulers and routers; those after the first are for fleets."""
 _SERVERS = (
+    ("vllm-fcfs:", 0.9),
     ("vllm-fcfs:", 0.75),
     ("vllm-priority:by=prompt,", 0.9),
-    ("vllm-fcfs:", 0.9),
 )
 """Servers, in scopes with their pauses and pieces, and parts of the pace that a round lasts."""
 _MAX_RUNNING = 512
@@ -55,7 +55,7 @@ def search_in_time(search: Search, budget: Budget) -> None:
     if search.ceiling is None or not len(search.instance):
         return
     others = budget.part(_SCHEDULERS_IN_TIME)
-    for number, (policy, router) in enumerate(_schedulers(search)):
+    for number, (policy, router) in enumerate(schedulers_in_time(search.problem)):
         with suppress(Stopped):
             schedule = run(
                 search.instance,
@@ -101,23 +101,41 @@ def search_in_time(search: Search, budget: Budget) -> None:
         )
 
 
-def _schedulers(search: Search) -> Iterator[tuple[str, str]]:
-    """Yield schedulers with their routers, the likeliest first."""
-    fleet, model = search.problem.is_fleet, search.clock.model
-    if model is not None and search.problem.scope.covers(Scope.PAUSES_AND_CHUNKS):
-        router = "least-requests" if fleet else "central"
-        for name, part in _SERVERS:
-            if (budget := _tokens_a_round(search, model, part)) >= 1:
-                limits = f"budget={budget},max_seqs={min(budget, _MAX_RUNNING)}"
-                yield f"{name}{limits}", router
-    yield from _SCHEDULERS if fleet else _SCHEDULERS[:1]
+def schedulers_in_time(problem: Problem) -> Iterator[tuple[str, str]]:
+    """Yield schedulers for a service level with their routers, the likeliest first."""
+    yield from servers_in_time(problem)
+    yield "slo", "central"
+    if problem.is_fleet:
+        yield "slo", router_in_time(problem.clock)
+        yield "slo:care=1.2", "central"
 
 
-def _tokens_a_round(search: Search, model: BatchTime, part: float) -> int:
+def router_in_time(clock: Clock) -> str:
+    """Return the best router that sends requests on arrival; in rounds prompts take no time."""
+    return "least-requests" if clock.is_even else "soonest-token"
+
+
+def servers_in_time(problem: Problem) -> Iterator[tuple[str, str]]:
+    """Yield servers whose rounds keep the pace, if the scope covers pauses and prompts in pieces.
+
+    Rounds of so few tokens that they keep it are all that a router has to know about a server.
+    """
+    model = problem.clock.model
+    if model is None or problem.slo is None or not problem.scope.covers(Scope.PAUSES_AND_CHUNKS):
+        return
+    for name, part in _SERVERS:
+        if (budget := _tokens_a_round(problem, model, part)) >= 1:
+            router = f"soonest-token:tokens={budget}" if problem.is_fleet else "central"
+            yield f"{name}budget={budget},max_seqs={min(budget, _MAX_RUNNING)}", router
+
+
+def _tokens_a_round(problem: Problem, model: BatchTime, part: float) -> int:
     """Return how many tokens a round processes in a part of the shortest pace, 0 without one."""
+    assert problem.slo is not None
+    rests = problem.slo.levels(problem.instance, rounds=False).rest
     paces = [
         rest / (request.output - 1)
-        for rest, request in zip(_levels(search).rest, search.instance, strict=True)
+        for rest, request in zip(rests, problem.instance, strict=True)
         if request.output > 1 and rest < inf
     ]
     limit = part * min(paces, default=0.0)

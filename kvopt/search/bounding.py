@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Unpack
 
+from kvopt.bounds.lp import lp_bounds
 from kvopt.bounds.relaxations import chain
 from kvopt.errors import InvalidInput, shown
 from kvopt.incumbent.incumbent import Search
@@ -46,7 +47,8 @@ def volume(search: Search) -> None:
 
 def lp(search: Search) -> None:
     """Solve the LP relaxation."""
-    stages.solve_lp(search, search.budget, None)
+    with search.timing("solve"):
+        stages.offer_all(search, "lp", lp_bounds(search.instance, search.budget, search.limits))
 
 
 def lagrangian(search: Search) -> None:

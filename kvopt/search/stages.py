@@ -216,17 +216,11 @@ def states_priced(
             yield ascent
 
 
-def solve_lp(search: Search, budget: Budget, columns: int | None = _LP_COLUMNS) -> bool:
-    """Bound by the LP; return whether it was solved.
-
-    One of more columns is left out without a note; None is any number that HiGHS may take.
-    """
-    if columns is None:
-        bounds = lp_bounds(search.instance, budget, search.limits)
-    else:
-        bounds = _if_small(lp_bounds(search.instance, budget, search.limits, columns))
+def solve_lp(search: Search, budget: Budget, columns: int = _LP_COLUMNS) -> bool:
+    """Bound by the LP, if it has no more columns; return whether it was solved."""
+    bounds = lp_bounds(search.instance, budget, search.limits, columns)
     with search.timing("solve"):
-        return offer_all(search, "lp", bounds) and not budget.over()
+        return offer_all(search, "lp", _if_small(bounds)) and not budget.over()
 
 
 def _if_small(bounds: Iterator[CheckedBound]) -> Iterator[CheckedBound]:
@@ -328,7 +322,7 @@ def search_layers_with_pauses(search: Search, _: Budget) -> None:
 
     prices = prices_of(search.proof) or token_prices((), 1)
     upper = search.objective
-    if upper is None:  # a schedule with less latency exists
+    if upper is None:  # one after another requests take no longer
         upper = len(search.instance) * (search.instance.last_arrival + search.instance.total_output)
 
     def work() -> None:

@@ -206,10 +206,12 @@ class Server(Worker):
             self._partial = i
             work.chunks.append(tokens)
             self._prompts += tokens
+            self.unprocessed -= tokens
             return
         if self._partial == i:
             self._partial = None
         self._prompts += tokens - 1
+        self.unprocessed -= tokens - 1
         # At t it holds before + t - now tokens, and needs a block where these fill the last one.
         work.start = self.now
         self._base += work.before - self.now

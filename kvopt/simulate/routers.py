@@ -27,6 +27,8 @@ class Load(Protocol):
     """Number of unfinished requests that were sent there."""
     volume: int
     """Believed token-rounds of these requests."""
+    unprocessed: int
+    """Tokens of their prompts, or lost in evictions, that are not processed yet."""
 
     def tokens(self) -> int:
         """Return the tokens that it holds now."""
@@ -226,6 +228,39 @@ class LeastVolume(LeastRequests):
     def measure(self, load: Load) -> int:
         """Return the token-rounds of requests that have not finished."""
         return load.volume
+
+
+@register
+@dataclass
+class SoonestToken(ArrivalRouter):
+    """Send each request to the worker that is likely to give its first token in the fewest rounds.
+
+    All that waits there comes first, and every unfinished request takes a token of each round.  So
+    a worker with many long requests, whose tokens become slow, gets fewer.
+
+    Parameters
+    ----------
+    tokens
+        Tokens that a worker processes in a round.
+    """
+
+    name = "soonest-token"
+    source = "-"
+
+    tokens: int = 512
+
+    def __post_init__(self) -> None:
+        checked_integer(self.tokens, "tokens", 1)
+
+    def choose(self, loads: Sequence[Load], prompt: int, output: int) -> int:
+        """Return the worker with the fewest rounds, of equal ones that with fewest requests."""
+
+        def rounds(worker: int) -> tuple[float, int]:
+            load = loads[worker]
+            left = max(self.tokens - load.requests, 1)
+            return (load.unprocessed + prompt) / left, load.requests
+
+        return min(range(len(loads)), key=rounds)
 
 
 @register

@@ -121,6 +121,7 @@ class SglangServer(Server):
             self._cache.start(i)
         self._free -= self._blocks(before + 1) - shared
         self._running[i] = RoundWork(before, processed=cached, cached=cached)
+        self.unprocessed -= cached
         self._process(i, before + 1 - cached)
 
     def _done_by(self, i: int) -> int:
@@ -182,6 +183,7 @@ class SglangServer(Server):
             self._stalled.remove(i)
         else:
             self._yielded(i)
+        self.unprocessed += self._running[i].held(self.now)
         self._leave(i)
         self._waiting.append(i)
         self.retractions += 1

@@ -84,6 +84,8 @@ class Worker(ABC):
         Positions of the requests that it serves.
     requests, volume
         Number of unfinished ones, and their believed token-rounds.
+    unprocessed
+        Tokens that were sent here and are not processed yet: prompts, and what evictions lost.
     time
         Begin of the current round, on the clock.
     rows
@@ -99,7 +101,7 @@ class Worker(ABC):
         self.arrivals, self.should_stop = workload.arrivals, workload.should_stop
         self.believed = believed
         self.members: list[int] = []
-        self.requests = self.volume = self.time = 0
+        self.requests = self.volume = self.unprocessed = self.time = 0
         self._uses = [0] * len(self.instance.forest.weights)
         self.rows: list[Any] = [None] * len(self.instance)
         self.lost: list[Lost] = []
@@ -109,6 +111,7 @@ class Worker(ABC):
     def serve(self, i: int) -> None:
         """Record that a request runs on this worker."""
         self.members.append(i)
+        self.unprocessed += self.instance.requests[i].prompt
         self._count(i, 1)
 
     def _count(self, i: int, sign: int) -> None:
@@ -355,6 +358,7 @@ class Simulation(Worker):
                 raise PolicyFault(f"{self.policy.name}: evicts {i}, which is not active")
             start = view.stop(i)
             self.lost.append(Lost(i, start, view.now))
+            self.unprocessed += self.instance.requests[i].prompt
             self.waiting.add(i)
             self.policy.evicted(view, i, start)
         self._fruitless += len(self.lost) - before
@@ -389,6 +393,7 @@ class Simulation(Worker):
                 raise PolicyFault(f"{self.policy.name}: starts {i}, which is not waiting")
             self.waiting.remove(i)
             self._prompts += view.start(i)
+            self.unprocessed -= self.instance.requests[i].prompt
             started.append(i)
             if self._idle:
                 self.resumed[view.now] = self.time

@@ -129,6 +129,7 @@ class VllmServer(Server):
         if i not in self._done:
             self._yielded(i)
             self._join(i)
+            self.unprocessed += self._running[i].held(self.now)
         self._leave(i, tokens)
 
     def _admit(self, budget: int) -> None:
@@ -152,6 +153,7 @@ class VllmServer(Server):
             if self._cache is not None:
                 self._cache.start(i)
             self._running[i] = RoundWork(before, processed=cached, cached=cached)
+            self.unprocessed -= cached
             self._process(i, tokens)
             prompts += 1
 

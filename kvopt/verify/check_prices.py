@@ -149,9 +149,8 @@ def _payments(
         steps += (50 + 15 * (length >> SMALL).bit_length()) * length * tables + 30 * len(paying)
         steps += (500 + 60 * length) * sum(1 + resource["capacity"] for resource in slots)
 
-    def costs_of(
-        memory: int, private: list[int], together: dict[int, int]
-    ) -> tuple[int, int, list[tuple[int, int]]]:
+    def evaluate() -> tuple[int, int, list[tuple[int, int]]]:
+        memory, private, together = held_together(problem)
         levels = levels_of(problem, prefixes, together)
         (tokens,), unit = _lines(resources, "tokens", first, end), prefixes["denominator"]
         scale: int = unit * proof["denominator"]  # prices count in 1 / (D unit)
@@ -161,7 +160,7 @@ def _payments(
         rows = zip(weights, requests, private, levels, latest)
         kinds = Counter(row for row, does in zip(rows, pays) if does)
         stairs = _stairs(memory, paired(counts, lines)) if kinds else []
-        units, found = [unit * price for price in tokens], list[tuple[int, int]]()
+        units, payments = [unit * price for price in tokens], list[tuple[int, int]]()
         for weight in sorted({weight for weight, *_ in kinds}):
             costs = Costs(scale * weight, units, longest, work, problem.block, stairs)
             for (of_kind, (arrival, _, output), prompt, level, until), times in kinds.items():
@@ -172,10 +171,10 @@ def _payments(
                     lowest = costs.lowest(arrives, prompt, output, shares, until - first)
                     if problem.pauses:
                         lowest = costs.paused(arrives, prompt, output, lowest)
-                    found.append((times, lowest))
-        return scale, problem.used * paid, found
+                    payments.append((times, lowest))
+        return scale, problem.used * paid, payments
 
-    return steps, lambda: costs_of(*held_together(problem))
+    return steps, evaluate
 
 
 def _lines(resources: list[dict[str, Any]], name: str, first: int, end: int) -> list[list[int]]:

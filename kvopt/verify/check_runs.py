@@ -192,6 +192,7 @@ def _uses(part: _Part) -> Iterator[_Use]:
             held, cached = held + tokens, 0
         ready[i, start + len(row["tokens"])] = held, cached
     for i, start, end, held in pieces:
+        # A segment goes on from the pieces that end where it begins, or begins with a whole prompt.
         before, cached = ready.get((i, start), (0, 0))
         yield _Use(start, end, i, before, held + 1, held + end - start, cached)
 

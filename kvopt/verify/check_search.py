@@ -90,6 +90,7 @@ class RepeatedSearch:
         self.requests = [stage.requests[i] for i in order]
         self.reduced_costs = [reduced_costs[i] for i in order]
         latest = max((request.arrival for request in self.requests), default=0)
+        # From the last price and arrival on each round of waiting costs D of the budget.
         rounds = max(stage.last, latest) + budget // stage.scale
         longest = max((request.output for request in self.requests), default=1)
         work.spend(150 * (rounds + longest) * len(reduced_costs))

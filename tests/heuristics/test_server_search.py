@@ -225,3 +225,14 @@ def test_good_settings_of_classes_are_as_good_as_the_simulator_says(block: int) 
         latencies = [run(problem, setting.label).objective for setting in settings]
         assert latencies == sorted({*latencies})
     assert good_settings(problem, kinds, 3, Budget(0.0)) == [[], []]
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_the_order_by_prefixes_is_for_the_simulator_alone(workers: int) -> None:
+    requests = (Request(0, 2, 1), Request(0, 3, 1, prefix=("a",)))  # the first machine shares none
+    instance = Instance(8, requests, workers=workers, block_tokens=1)
+    problem = Problem(instance, ROOF, Scope.SHARING)
+    (settings,) = good_settings(problem, [lambda _: True], 3, Budget(3.0))
+    assert settings
+    assert all(setting.by != "work" for setting in settings)
+    assert solve(problem, time_limit=0.5).schedule is not None

@@ -264,6 +264,16 @@ def test_a_full_disk_is_no_error() -> None:
     assert function(14) == 42
 
 
+def test_a_loop_with_an_address_of_this_process_is_refused() -> None:
+    large = np.zeros(10**6)  # numba does not copy so many bytes
+
+    def entry(place: int) -> float:
+        return float(large[place])
+
+    with pytest.raises(RuntimeError, match="address"):
+        compiled(entry)(1)
+
+
 # ---- the command line -----------------------------------------------------------------------
 
 

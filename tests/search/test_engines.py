@@ -143,7 +143,7 @@ def test_a_solver_that_ends_before_the_deadline_ran_out_of_time(engine: str) -> 
 
 def test_a_share_of_the_time_is_not_all_of_it() -> None:
     search = Search(hard_instance(), Limits(time_limit=100.0))
-    assert not solve_lp(search, search.budget.part(most=1e-3), None)
+    assert not solve_lp(search, search.budget.part(most=1e-3))
     assert search.result("lp").stop_reason is StopReason.NO_ENGINE
     assert not search.budget.over()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import pytest
@@ -12,6 +13,7 @@ from literal_rules import broken_rule, ends_of
 
 from kvopt import BatchTime, Instance, Line, Outcome, Request, list_policies, run
 from kvopt.problem.clocks import ROUNDS, Clock, Seconds
+from kvopt.simulate.routers import Load, SoonestToken
 
 CLOCK = Seconds(BatchTime([Line(20, 1), Line(12, 2)], kv_ns=1, prompt_ns=5))
 KEYS = {
@@ -57,7 +59,10 @@ def combinations(draw: st.DrawFn) -> Combination:
         memory, requests, workers=draw(st.integers(1, 2)), block_size=block,
         max_active=draw(st.sampled_from([None, None, 1, 2, 3])), block_tokens=unit,
     )  # fmt: skip
-    routers = ["central", "least-requests", "longest-prefix", "round-robin", "least-tokens"]
+    routers = [
+        "central", "least-requests", "longest-prefix", "round-robin", "least-tokens",
+        "soonest-token:tokens=4",
+    ]  # fmt: skip
     return Combination(
         instance, draw(st.sampled_from([ROUNDS, CLOCK])), draw(st.sampled_from(routers))
     )
@@ -97,3 +102,24 @@ def test_every_server_obeys_everything(name: str, drawn: Combination, place: int
     assert broken_rule(found) is None
     if not drawn.clock.is_even:
         assert list(found.completions) == ends_of(found)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [*SERVERS, "fcfs", "h-sf"])
+@examples(100)
+@given(drawn=combinations())
+def test_nothing_is_unprocessed_after_the_last_completion(name: str, drawn: Combination) -> None:
+    """What routers see of waiting tokens goes down to 0, whatever was cached, paused or lost."""
+    block = {"sglang": "page", "fcfs": "", "h-sf": ""}.get(name, "block")
+    keys = block and f"{block}={drawn.instance.block_size}"
+    servers = list[Load]()
+
+    class Seen(SoonestToken):
+        def choose(self, loads: Sequence[Load], prompt: int, output: int) -> int:
+            servers[:] = loads
+            assert min(load.unprocessed for load in loads) >= 0
+            return super().choose(loads, prompt, output)
+
+    found = run(drawn.instance, f"{name}:{keys}", clock=drawn.clock, router=Seen(tokens=4))
+    if drawn.instance.workers > 1 and found.is_complete:
+        assert {load.unprocessed for load in servers} == {0}

@@ -42,6 +42,28 @@ fleets = st.builds(
 )
 
 
+def test_the_soonest_token_is_where_the_fewest_rounds_of_prompts_wait() -> None:
+    """Active requests take theirs of 10 tokens a round: 35 over 10 - 1 are fewer than 25 over 4."""
+
+    @dataclass
+    class Seen:
+        requests: int
+        unprocessed: int
+        volume: int = 0
+
+        def tokens(self) -> int:
+            return 0
+
+        def matched(self, i: int) -> int:
+            return i
+
+    way = router("soonest-token:tokens=10")
+    assert isinstance(way, ArrivalRouter)
+    assert way.choose([Seen(6, 20), Seen(1, 30)], 5, 1) == 1
+    assert way.choose([Seen(6, 20), Seen(1, 90)], 5, 1) == 0
+    assert way.choose([Seen(30, 20), Seen(10, 20)], 5, 1) == 1
+
+
 def served_centrally(
     instance: Instance, key: Callable[[Request], tuple[int, ...]]
 ) -> tuple[list[int], list[int]]:

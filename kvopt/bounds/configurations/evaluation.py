@@ -154,11 +154,13 @@ def _fill_costs(
     ``paid[c]`` is the sum of prices that a request of the same peak with completion c has paid in
     its last states; ``prices`` has a row for each state, with the knots as columns.
     """
-    outputs, last, total = states.outputs, times[-1], 0
-    paid = np.zeros(last + outputs.max() + 1, dtype=np.int64)
+    outputs, last, total, longest = states.outputs, times[-1], 0, 0
+    for output in outputs:
+        longest = max(longest, output)
+    paid = np.zeros(last + longest + 1, dtype=np.int64)
     peak, passed = -1, 0
     # Requests of one peak come one after the other, outputs upwards.
-    for i in order_of(states.firsts * (outputs.max() + 1) + outputs):
+    for i in order_of(states.firsts + outputs):
         if states.firsts[i] != peak:
             peak, passed = states.firsts[i], 0
             paid[:] = 0

@@ -224,7 +224,7 @@ def _cost_to_go(
         i = active[place]
         if table.ends[i, label[i]] > now + 1:
             key += table.zobrist[i, label[i]]
-    place = place_of_key(key, table)
+    place = place_of_key(key, table)  # sets that are not in the table cost the cut at least
     return int(table.costs[place]) if table.costs[place] >= 0 else table.cut
 
 

@@ -89,7 +89,8 @@ def good_settings(
     def is_any(setting: ServerSetting) -> bool:
         return any(kind(setting) for kind in kinds)
 
-    grid, tried = _grid_of(problem), Explored(_in_loops(problem, server), budget)
+    grid = _grid_of(problem, problem.instance.without_prefixes())
+    tried = Explored(_in_loops(problem, server), budget)
     tried.try_all(filter(is_any, grid.points()))
     for kind in (is_any, *kinds):  # limits that are good for one order are tried with the others
         tried.refine(grid, kind)
@@ -104,9 +105,10 @@ def _server_of(problem: Problem, instance: Instance) -> OneServer | None:
     return OneServer.of(instance.without_prefixes(), problem.clock)
 
 
-def _grid_of(problem: Problem) -> SettingsGrid:
+def _grid_of(problem: Problem, instance: Instance) -> SettingsGrid:
+    """Return the settings for requests; those for loops have no prefixes, and no order by them."""
     is_chunked = problem.scope.covers(Scope.CHUNKS)
-    return SettingsGrid(problem.instance, problem.clock.batch_time, chunked=is_chunked)
+    return SettingsGrid(instance, problem.clock.batch_time, chunked=is_chunked)
 
 
 def _in_loops(problem: Problem, server: OneServer) -> Latency:
@@ -125,7 +127,8 @@ def _explore_in_loops(search: Search, server: OneServer, budget: Budget) -> None
     sample = sampled(instance, search.clock.arrivals(instance))
     few = None if sample is None else _server_of(problem, sample)
     on_sample = None if few is None else _in_loops(problem, few)
-    tried = explored(_grid_of(problem), _in_loops(problem, server), on_sample, budget)
+    grid = _grid_of(problem, instance)
+    tried = explored(grid, _in_loops(problem, server), on_sample, budget)
     for name, kind in CLASSES.items():
         if (best := tried.best(kind)) is not None:
             _offer(search, best.label, [server.events(best.by, best.limits())])
@@ -139,12 +142,14 @@ def _explore_in_loops(search: Search, server: OneServer, budget: Budget) -> None
 
 def _explore_by_runs(search: Search, share: Instance, server: OneServer, budget: Budget) -> None:
     """Explore the grid on the share of a machine, and run the best points of it."""
-    grid, routed = _grid_of(search.problem), _Routed(search, budget)
+    problem, instance = search.problem, search.instance
+    grid, routed = _grid_of(problem, instance), _Routed(search, budget)
     if "prefix" in share.extras:
         first = [*map(grid.allowed, _FIRST)]  # a sample has other prefixes, and says little
     else:
+        plain = _grid_of(problem, instance.without_prefixes())
         within = budget.part(SERVERS_ON_SAMPLE)
-        coarse = explored(grid, _in_loops(search.problem, server), None, within)
+        coarse = explored(plain, _in_loops(problem, server), None, within)
         first = coarse.finalists(_BEHIND_ROUTERS)
     tried = Explored(routed.latency, budget)
     for setting in first:

@@ -298,6 +298,7 @@ def _best_partition(
 
     @cache
     def best(bits: int, workers: int) -> tuple[float, tuple[int, ...]]:
+        """Return the least total of a set of requests on so many workers, and the set of each."""
         if not bits:
             return 0, (0,) * workers
         if workers == 1:

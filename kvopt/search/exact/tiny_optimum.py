@@ -18,7 +18,6 @@ import numpy as np
 from kvopt.errors import InvalidInput, Stopped, TooLarge
 from kvopt.incumbent.proofs import token_prices
 from kvopt.kernels.compiled import compiled
-from kvopt.kernels.copying import order_of
 from kvopt.problem.instance import Instance, refuse_blocks, refuse_extras, refuse_fleet
 from kvopt.problem.problem import Source, as_problem
 from kvopt.problem.requests import Request
@@ -30,10 +29,11 @@ _TIME, _NEXT, _DEPTH, _SUM, _TARGET, _HAS_SCHEDULE, _LAST = range(7)
 """Entries of the state: the next round and request, the number of starts, the sum of the known
 completions, its limit, whether a schedule below the limit exists, and a time by which all requests
 complete without idle rounds."""
-_ARRIVAL, _PROMPT, _OUTPUT, _BEST, _START, _LEFT, _TOKENS, _VOLUME = range(8)
+_ARRIVAL, _PROMPT, _OUTPUT, _BEST, _START, _LEFT, _TOKENS, _VOLUME, _ORDER = range(9)
 """Rows of the requests: their arrivals, prompts and outputs; the best starts; the last starts plus
-one, 0 for none; and without the tokens of all starts so far their remaining tokens, the tokens held
-before these, and the volumes.  One array is passed, since each one passed costs time."""
+one, 0 for none; without the tokens of all starts so far their remaining tokens, the tokens held
+before these, and the volumes; and requests in the order of volumes.  One array is passed, since
+each one passed costs time."""
 
 
 def tiny_optimum(
@@ -128,7 +128,8 @@ def best_below(
     # The search sums up completions, which are latencies plus arrivals.  Requests start before
     # ``last``, and none has more than ``last`` tokens, so that ``held`` is long enough.
     none, tokens = [0] * number, sum(outputs)
-    rows = np.array((arrivals, prompts, outputs, none, none, outputs, prompts, volumes))
+    by_volume = sorted(range(number), key=volumes.__getitem__)
+    rows = np.array((arrivals, prompts, outputs, none, none, outputs, prompts, volumes, by_volume))
     last, shift = arrivals[-1] + tokens, sum(arrivals)
     state = np.array((arrivals[0], 0, 0, 0, target + shift, 0, last))
     stack = np.zeros((2, tokens if pauses else number), dtype=np.int64)
@@ -170,16 +171,17 @@ def _search(
     """
     n, (order, before), ends = rows.shape[1], stack, np.empty(rows.shape[1], dtype=np.int64)
     arrivals, outputs, left = rows[_ARRIVAL], rows[_OUTPUT], rows[_LEFT]
-    by_volume = order_of(outputs * (2 * rows[_PROMPT] + outputs + 1))
     time, i, depth, completed, target = state[0], state[1], state[2], state[3], state[4]
     while True:
         # A branch ends with a schedule, or where its bound reaches the target.  With pauses one
         # bound in a round, before any start, is enough.
         if depth == len(order):  # below the target, else the bound would have ended this branch
-            rows[_BEST], target, state[_HAS_SCHEDULE] = rows[_START] - 1, completed, 1
+            target, state[_HAS_SCHEDULE] = completed, 1
+            for j in range(n):
+                rows[_BEST, j] = rows[_START, j] - 1
         elif (pauses and i > 0) or (
             time < state[_LAST]
-            and completed + _further(memory, time, i, rows, by_volume, held, ends, pauses) < target
+            and completed + _further(memory, time, i, rows, held, ends, pauses) < target
         ):
             while i < n:
                 is_there = left[i] > 0 and arrivals[i] <= time
@@ -255,14 +257,7 @@ def _has_room(memory: int, time: int, rows: Any, held: Any) -> bool:
 
 @compiled
 def _further(
-    memory: int,
-    time: int,
-    first: int,
-    rows: Any,
-    by_volume: Any,
-    held: Any,
-    ends: Any,
-    pauses: bool,
+    memory: int, time: int, first: int, rows: Any, held: Any, ends: Any, pauses: bool
 ) -> int:
     """Return a bound on the completions that are not known, as in Claim 2.1.
 
@@ -270,7 +265,7 @@ def _further(
     The j-th completion is not before the j-th of these ends, and not before the j smallest
     volumes are served in the remaining memory.  ``room`` is that memory from now to ``moment``.
     """
-    count = 0
+    count, by_volume = 0, rows[_ORDER]
     for j in range(rows.shape[1]):
         if rows[_LEFT, j]:
             end = max(time + 1 if j < first else time, rows[_ARRIVAL, j]) + rows[_LEFT, j]
