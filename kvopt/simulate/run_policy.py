@@ -229,7 +229,7 @@ def given_schedule(instance: Instance, source: GivenSchedule, field: str) -> Sch
     ----------
     instance
         The problem.
-    given
+    source
         A schedule or its path; a run in rounds, a result or a certificate, which have one; the
         start of each request; or a policy, or its name, which is run.
     field

