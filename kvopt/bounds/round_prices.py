@@ -60,7 +60,7 @@ _SPAN = 1.5
 _COARSER = 4
 """Factor of the length of cells with block shares, which need more steps."""
 _PERIODS = 192
-"""Periods in which weights of block shares may differ."""
+"""Periods in which weights of block shares may differ, on the finest grid."""
 _WEIGHT, _LARGEST_LOG, _FASTER = 16.0, 6.0, 6.0
 """First weight of block shares, largest logarithm of its change, and how much faster it moves."""
 _BACKLOG = (0.0, 0.0, 0.05, 0.15, 0.25, 0.3, 0.25)
@@ -149,6 +149,8 @@ class RoundPrices:
         Whether prompts may be processed in pieces.
     threads
         Threads that share the requests.
+    coarser
+        Factor of the length of cells and periods with block shares, for a first ascent.
     """
 
     def __init__(
@@ -159,6 +161,7 @@ class RoundPrices:
         has_blocks: bool,
         chunks: bool,
         threads: int,
+        coarser: int = 1,
     ) -> None:
         arrivals = arrivals_ns(instance)
         done = processed(instance, arrivals) if has_blocks else None
@@ -173,7 +176,7 @@ class RoundPrices:
         self.rates, self.rows = self.choices[0], tuple(rows)
         self.machines = instance.used_workers
         self._works = works_of(self._columns, self.rates)
-        self._grid, self._fluid = self._on_grid()
+        self._grid, self._fluid = self._on_grid(coarser)
         self._queue: Queue | None = None
         # The last row of prompts is interference, by which works of others delay a request.  In a
         # fleet they may be on another machine.
@@ -194,7 +197,7 @@ class RoundPrices:
         loads = np.bincount(places, works) * count / span
         return bool(works.sum() <= _QUIET * span or loads.max() <= _EVEN)
 
-    def _on_grid(self) -> tuple[CellGrid, Floats]:
+    def _on_grid(self, coarser: int) -> tuple[CellGrid, Floats]:
         """Return the grid, and for each row the prices of the fluid by this row."""
         columns, rates, fluids = self._columns, self.rates, []
         held = columns.rounds * columns.held + columns.growth
@@ -214,7 +217,7 @@ class RoundPrices:
         waits = [prices.mean() * times[-1] for _, times, prices in fluids]
         visits = max([columns.alone.sum(), *waits])
         cell = max(columns.alone.mean() / _PER_REQUEST, last / _MOST_CELLS, visits / _MOST_VISITS)
-        cell *= _COARSER if self.users else 1
+        cell *= _COARSER * coarser if self.users else 1
         # The finest unit for costs in 64 bits; where waits are longer, loops run in Python.
         longest = math.log2(columns.counts.max() * (columns.alone.max() + cell))
         bits = int(np.clip(_LARGEST_BITS - _SPARE_BITS - longest, *_UNIT_BITS))
@@ -222,7 +225,7 @@ class RoundPrices:
         grid = CellGrid(2**bits, length, int(last // length) + 1)
         middles = (np.arange(grid.cells) + 0.5) * length
         if self.users:
-            grid = grid._replace(period=-(-grid.cells // _PERIODS))
+            grid = grid._replace(period=-(-grid.cells * coarser // _PERIODS))
         fluid = np.zeros((len(self.rows), len(middles)))
         for row, times, prices in fluids:
             fluid[row] = np.interp(middles, times, prices, right=0.0)
@@ -244,6 +247,16 @@ class RoundPrices:
             np.zeros((len(alike), periods)),
             np.zeros((_PARTS, len(alike))),
             0 * alike,
+        )
+
+    def refined(self, point: RoundPoint, coarse: RoundPrices) -> RoundPoint:
+        """Return a point of a coarse grid on this one."""
+        grid, other = self._grid, coarse._grid
+        middles = (np.arange(grid.cells) + 0.5) * grid.cell
+        cells = np.minimum((middles // other.cell).astype(int), other.cells - 1)
+        return point._replace(
+            rows=point.rows[:, cells],
+            weights=point.weights[:, cells[:: grid.period] // other.period],
         )
 
     def growing(self, point: RoundPoint) -> RoundPoint:
