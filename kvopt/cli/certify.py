@@ -233,7 +233,9 @@ def _run_row(certificate: Certificate, run: PolicyRun, in_time: int | None) -> d
 
 def verify_command(
     *,
-    file: Path = argument("CERT", "Certificate file; - is standard input."),
+    file: Path = argument(
+        "CERT", "Certificate file, - for standard input; or a folder of --every."
+    ),
     _json: common.Json,
     budget: float | None = option("Allow K times half a minute and 850 MB.", "K"),
     jobs: int = option("Processes that share a search.", "N", default=1),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -179,10 +179,11 @@ class FleetOverTime(Summarised):
             "unit": "rounds" if problem.clock.is_even else "ns",
             "clock": problem.clock.model.to_json() if problem.clock.model else "rounds",
             "slo": str(self.problem.slo),
+            "limits": self.problem.slo.limits,
             "attain": self.problem.attain,
             "gpus": self.gpus,
             "requests": len(problem.instance),
-            "instance": problem.instance.hash,
+            "instance": replace(problem.instance, workers=1).hash,
             "scope": str(problem.scope),
             "answer": self.answer,
             "left": self.left,

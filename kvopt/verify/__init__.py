@@ -42,6 +42,7 @@ from types import ModuleType
 from typing import Any
 
 from kvopt.verify.certificate_shape import certificate_of, text_of
+from kvopt.verify.check_day import check_day
 from kvopt.verify.report import report_on
 from kvopt.verify.step_budget import Invalid, Unreadable, Work
 
@@ -69,6 +70,7 @@ def verify(
 ) -> Verdict:
     """Check a certificate file; the answer is a verdict for any content of the file.
 
+    Of a folder of machines over time it checks every certificate, and that windows belong to it.
     The check may take ``budget`` times the default number of steps; by default what the file
     says, up to about ten minutes.  ``progress`` is called with a line every quarter of a minute or
     so.  So many ``jobs`` share a search.
@@ -78,19 +80,37 @@ def verify(
     ValueError
         If the budget is not a positive number.
     """
-    return _verdict(lambda: text_of(path), Work(budget, progress, jobs=jobs))
+    work = Work(budget, progress, jobs=jobs)
+    if not os.path.isdir(path):
+        return _verdict(lambda: report_on(_certificate(text_of(path), work), work))
+
+    def checked(name: str) -> dict[str, Any]:
+        work = Work(budget, progress, jobs=jobs)
+        try:
+            certificate = _certificate(text_of(os.path.join(path, name)), work)
+            report_on(certificate, work)
+        except (Invalid, Unreadable) as error:
+            raise type(error)(f"{name}: {error}") from None
+        return certificate
+
+    return _verdict(lambda: check_day(path, checked))
 
 
 def verify_text(text: str) -> Verdict:
     """Check a certificate given as text."""
-    return _verdict(lambda: text, Work())
+    work = Work()
+    return _verdict(lambda: report_on(_certificate(text, work), work))
 
 
-def _verdict(read: Callable[[], str], work: Work) -> Verdict:
+def _certificate(text: str, work: Work) -> dict[str, Any]:
+    certificate = certificate_of(text, work)
+    work.grant(certificate.get("budget"))
+    return certificate
+
+
+def _verdict(report: Callable[[], list[str]]) -> Verdict:
     try:
-        certificate = certificate_of(read(), work)
-        work.grant(certificate.get("budget"))
-        return Verdict(True, True, tuple(report_on(certificate, work)))
+        return Verdict(True, True, tuple(report()))
     except Invalid as error:
         return Verdict(False, True, (f"INVALID: {error}",))
     except Unreadable as error:

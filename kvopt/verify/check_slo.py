@@ -46,7 +46,7 @@ def check_in_time(
     """
     claim, scope, work.part = certificate["slo"], certificate["scope"], "slo: "
     ceiling, best = claim["ceiling"], claim["best"]
-    due = _due(certificate, problem)
+    due = due_of(certificate, problem)
     wider, _, words = relaxed(problem, claim.get("relaxations", ()))
     if wider.block > 1 or wider.paths or wider.max_active is not None:
         raise Invalid("slo: prices need tokens, shares of prefixes, and no limit")
@@ -87,7 +87,7 @@ def check_in_time(
     return f"  slo: the ceiling {ceiling:,}: its proof by {how} gives {proved:,}", lines
 
 
-def _due(certificate: dict[str, Any], problem: Problem) -> list[Due]:
+def due_of(certificate: dict[str, Any], problem: Problem) -> list[Due]:
     """Return the limits of each request on the clock; those of its own count rounds."""
     instance, limits = certificate["instance"], certificate["slo"]["limits"]
     rows, round_ms = instance["requests"], instance.get("round_ms")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import random
 import signal
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,8 +21,11 @@ from kvopt import (
     Line,
     Request,
     Slo,
+    certify,
     generate,
+    read_certificate,
     verify,
+    write_certificate,
 )
 from kvopt.bounds.machine_time_bound import machine_time_bound
 from kvopt.certificates.certificate_files import certificate_text
@@ -332,6 +335,137 @@ def test_seconds_write_certificates_and_continue(tmp_path: Path) -> None:
     stored["windows"][needing[0] - 1]["proved"] += 7
     (tmp_path / "every.json").write_text(json.dumps(stored))
     assert fleet_over_time(chat, "20s", out=tmp_path, **options).windows == found.windows  # type: ignore[arg-type]
+
+
+SHARED = [Request(t, 6, 1, prefix=("a",)) for t in [0] * 8 + [9] * 5]
+CLAIMS = {
+    "rounds": (
+        Instance(6, [Request(t, 2, 1) for t in [0] * 12 + [7] + [8] * 6]),
+        ROUNDS,
+        8,
+        "e2e=2",
+    ),
+    "seconds": (
+        Instance(
+            500,
+            [Request(0, 200, 5, arrival_seconds=t) for t in [0] * 24 + [19.9] + [30] * 12],
+            workers=2,
+        ),
+        Seconds(BatchTime([Line(40_000_000, 0)], kv_ns=10_000)),
+        "20s",
+        "ttft=300ms,tpot=60ms",
+    ),
+    "prefixes": (Instance(9, SHARED, block_tokens=4, max_active=9), ROUNDS, 8, "e2e=1"),
+}
+
+
+@pytest.fixture(params=CLAIMS)
+def folder(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    """Return a folder with certificates of windows that need several machines."""
+    instance, clock, every, slo = CLAIMS[request.param]
+    options = {"attain": "90%", "slo": slo, "clock": clock, "time_limit": 1, "out": tmp_path}
+    found = fleet_over_time(instance, every, **options)  # type: ignore[arg-type]
+    write_results(tmp_path, found.to_json())
+    proved = [window.proved or 0 for window in found.windows]
+    assert min(proved) > 1
+    verdict = verify(tmp_path)
+    assert verdict.valid, verdict.lines
+    for k, machines in enumerate(proved, 1):
+        assert any(f"window {k} needs at least {machines} machines" in s for s in verdict.lines)
+    return tmp_path
+
+
+def write_results(folder: Path, results: object) -> None:
+    (folder / "every.json").write_text(json.dumps(results))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("spoil", "reason"),
+    [
+        (lambda rows: rows[0].update(proved=rows[0]["proved"] + 1), "rules out"),
+        (lambda rows: rows[0].update(allowed=rows[0]["allowed"] + 1), "other numbers of arrivals"),
+        (lambda rows: rows[1].update(begin=rows[1]["begin"] + 1), "has another begin"),
+        (lambda rows: rows.pop(), "needs 2 windows"),
+    ],
+)
+def test_spoiled_numbers_of_windows_are_refused(
+    folder: Path, spoil: Callable[[list[dict[str, int]]], object], reason: str
+) -> None:
+    results = json.loads((folder / "every.json").read_text())
+    spoil(results["windows"])
+    write_results(folder, results)
+    verdict = verify(folder)
+    assert verdict.exit_status == 1
+    assert reason in verdict.lines[-1]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("changed", "status", "reason"),
+    [
+        ({"limits": {"e2e": 0}}, 1, "slo: needs lengths of time"),
+        ({"limits": ["e2e"]}, 2, "has not the shape"),
+        ({"attain": "50%"}, 1, "its share is"),
+        ({"attain": "9"}, 2, "has not the shape"),
+        ({"instance": "sha256:0"}, 1, "is about another instance"),
+        ({"every": 7}, 1, "is about another every"),
+        ({"clock": "none"}, 1, "is about another clock"),
+        ({"machine_time": {"proved": 10**15}}, 1, "the windows give"),
+        ({"windows": None}, 2, "has not the shape"),
+    ],
+)
+def test_spoiled_results_of_a_day_are_refused(
+    folder: Path, changed: dict[str, object], status: int, reason: str
+) -> None:
+    results = json.loads((folder / "every.json").read_text())
+    write_results(folder, {**results, **changed})
+    verdict = verify(folder)
+    assert verdict.exit_status == status
+    assert reason in verdict.lines[-1]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("changed", "reason"),
+    [
+        (lambda part: replace(part, requests=part.requests[1:]), "its requests are not those"),
+        (
+            lambda part: replace(
+                part, requests=[*part.requests, replace(part.requests[-1], id="more")]
+            ),
+            "its requests are not those",
+        ),
+        (lambda part: replace(part, memory=part.memory - 1), "has less memory"),
+        (lambda part: replace(part, workers=part.workers + 1), "attain, which"),
+    ],
+)
+def test_a_window_has_the_requests_of_its_day(
+    folder: Path, changed: Callable[[Instance], Instance], reason: str
+) -> None:
+    """A certificate that is valid by itself is refused if it is about something else."""
+    path = folder / "window-1.cert.json"
+    part = read_certificate(path)
+    assert part.in_time is not None
+    requests = [replace(request, id=None) for request in part.instance.requests]
+    other = changed(replace(part.instance, requests=requests))
+    options = {"clock": part.clock, "scope": part.scope, "slo": part.in_time.slo}
+    write_certificate(certify(other, only_slo=True, time_limit=1, **options), path)  # type: ignore[arg-type]
+    assert verify(path).valid
+    verdict = verify(folder)
+    assert verdict.exit_status == 1
+    assert reason in verdict.lines[-1]
+
+
+def test_a_window_without_a_true_certificate_is_refused(folder: Path) -> None:
+    path = folder / "window-1.cert.json"
+    content = json.loads(path.read_text())
+    path.write_text(json.dumps({**content, "slo": {**content["slo"], "ceiling": 0}}))
+    assert "window-1.cert.json: slo: says at most 0" in verify(folder).lines[-1]
+    path.write_text(json.dumps({key: member for key, member in content.items() if key != "slo"}))
+    assert "window 1: needs a ceiling" in verify(folder).lines[-1]
+    path.unlink()
+    assert verify(folder).exit_status == 2
 
 
 def test_ctrl_c_keeps_finished_windows(tmp_path: Path) -> None:

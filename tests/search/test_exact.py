@@ -137,8 +137,8 @@ def test_searches_with_completion_bounds_are_proofs_that_verify_repeats(
 
 
 @pytest.mark.slow
-def test_completion_bounds_are_offered_with_a_proof(completed: Callable[[int], None]) -> None:
-    completed(10_000)
+@pytest.mark.usefixtures("brief", "processor_clock")
+def test_completion_bounds_are_offered_with_a_proof() -> None:
     instance = generate("arrival-1", 12, seed=0)
     bounds = []
     for checkable in (False, True):
@@ -146,7 +146,7 @@ def test_completion_bounds_are_offered_with_a_proof(completed: Callable[[int], N
         offer_list_schedules(search)
         rising = next(states_priced(search, search.budget))
         evaluation = rising.evaluation
-        forward = Forward(search, rising, evaluation)
+        forward = Forward(search, rising, evaluation, max_sets=10_000)
         forward.complete(Budget(10.0))
         bounds.append(known(search.lower_bound) - evaluation.bound)
         forward.complete(Budget(0.0))  # no time, no harm
@@ -156,14 +156,12 @@ def test_completion_bounds_are_offered_with_a_proof(completed: Callable[[int], N
 
 
 @pytest.mark.thorough
-def test_a_bound_below_the_optimum_is_a_proof_with_fewer_labels_alone(
-    completed: Callable[[int], None],
-) -> None:
+@pytest.mark.usefixtures("brief", "processor_clock")
+def test_a_bound_below_the_optimum_is_a_proof_with_fewer_labels_alone() -> None:
     """The checker may keep ten times the labels of a search with cost-to-go bounds."""
     instance = generate("arrival-1", 12, seed=0)
     best = known(solve(instance, "exact", time_limit=60).schedule)
     optimum = best.objective
-    completed(100)
 
     def excluded(labels: int, target: int) -> tuple[int, int]:
         params = SolveParams(exact_checkable_labels=labels)
@@ -171,7 +169,7 @@ def test_a_bound_below_the_optimum_is_a_proof_with_fewer_labels_alone(
         search.offer_starts(best.starts, "optimum")
         rising = next(states_priced(search, search.budget))
         evaluation = rising.evaluation
-        forward = Forward(search, rising, evaluation)
+        forward = Forward(search, rising, evaluation, max_sets=100)
         forward.complete(Budget(10.0))
         kept = forward.exclude(target, 10**6, look_ahead=True)
         return kept * len(instance), known(search.lower_bound)
@@ -392,7 +390,7 @@ def test_more_equals_than_the_label_limit_end_a_beam_search() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("brief")
+@pytest.mark.usefixtures("brief", "processor_clock")
 def test_an_optimum_that_cannot_be_checked_is_not_lost() -> None:
     """It is claimed at the end, after all that might have given a proof to check."""
     instance = generate("arrival-1", 7, seed=0)
