@@ -74,6 +74,8 @@ _GROWN = 0.95
 """First share of interference in windows that grow, at a low load."""
 _QUIET = 0.35
 """Windows may grow up to this load of prompts; above it windows of times alone are better."""
+_EVEN, _EVEN_TIMES = 0.43, 32
+"""They may also grow if no interval of so many mean times alone has a load above this one."""
 _WAITS = 0.4
 """First part of a share of interference that pays for waiting, for a prompt of mean work."""
 _BY_MEMORY = (FULL, 32, 0)
@@ -176,13 +178,24 @@ class RoundPrices:
         self._works = works_of(self._columns, self.rates)
         self._grid, self._fluid = self._on_grid(coarser)
         self._queue: Queue | None = None
-        span = max(1.0, self._columns.arrivals.max())
         # The last row of prompts is interference, by which works of others delay a request.  In a
         # fleet they may be on another machine.
-        is_quiet = self._columns.prompts[-1].sum() <= _QUIET * span
         # At a low load, without pieces, windows may grow; their queue needs columns in integers.
-        self.quiet = exact if is_quiet and not chunks and self.machines == 1 else None
+        self.quiet = exact if not chunks and self.machines == 1 and self._is_quiet() else None
         self.interferes = self.machines == 1
+
+    def _is_quiet(self) -> bool:
+        """Return whether the load of prompts is low, or nowhere high.
+
+        Where it varies, prompts may wait for a low load, which costs more than growing gains.
+        """
+        works, arrivals = self._columns.prompts[-1], self._columns.arrivals
+        span = max(1.0, arrivals.max())
+        count = span / (_EVEN_TIMES * self._columns.alone.mean())
+        count = int(np.clip(count, 1, len(arrivals)))  # more of them would hold no request
+        places = np.minimum(arrivals * count // span, count - 1).astype(int)
+        loads = np.bincount(places, works) * count / span
+        return bool(works.sum() <= _QUIET * span or loads.max() <= _EVEN)
 
     def _on_grid(self, coarser: int) -> tuple[CellGrid, Floats]:
         """Return the grid, and for each row the prices of the fluid by this row."""
