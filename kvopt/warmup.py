@@ -34,6 +34,7 @@ from kvopt.heuristics.fleets.fluid_orders import fluid_of, placed
 from kvopt.heuristics.fleets.placing import Tries
 from kvopt.heuristics.list_schedules import offer_list_schedules, one_after_another
 from kvopt.heuristics.reinsertion import search_reinsertions, search_with_pauses
+from kvopt.heuristics.seconds.conversations import search_conversations
 from kvopt.heuristics.seconds.server_search import search_servers
 from kvopt.heuristics.seconds.timed_beams import beams_in_seconds
 from kvopt.heuristics.trace_beams import search_traces
@@ -161,6 +162,8 @@ def _seconds() -> None:
     shared_rounds_bound(chat, _CLOCK.batch_time)
     beams_in_seconds(chat, _CLOCK, [0])
     search_servers(Search(Problem(chat, clock=_CLOCK)), Budget(1.0))
+    shared = Problem(replace(_SHARED, round_ms=1), clock=_CLOCK, scope=Scope.SHARING)
+    search_conversations(Search(shared), Budget(1.0))
 
 
 def _policies() -> None:

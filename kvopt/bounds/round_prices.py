@@ -60,7 +60,7 @@ _SPAN = 1.5
 _COARSER = 4
 """Factor of the length of cells with block shares, which need more steps."""
 _PERIODS = 192
-"""Periods in which weights of block shares may differ."""
+"""Periods in which weights of block shares may differ, on the finest grid."""
 _WEIGHT, _LARGEST_LOG, _FASTER = 16.0, 6.0, 6.0
 """First weight of block shares, largest logarithm of its change, and how much faster it moves."""
 _BACKLOG = (0.0, 0.0, 0.05, 0.15, 0.25, 0.3, 0.25)
@@ -74,6 +74,8 @@ _GROWN = 0.95
 """First share of interference in windows that grow, at a low load."""
 _QUIET = 0.35
 """Windows may grow up to this load of prompts; above it windows of times alone are better."""
+_EVEN, _EVEN_TIMES = 0.43, 32
+"""They may also grow if no interval of so many mean times alone has a load above this one."""
 _WAITS = 0.4
 """First part of a share of interference that pays for waiting, for a prompt of mean work."""
 _BY_MEMORY = (FULL, 32, 0)
@@ -147,6 +149,8 @@ class RoundPrices:
         Whether prompts may be processed in pieces.
     threads
         Threads that share the requests.
+    coarser
+        Factor of the length of cells and periods with block shares, for a first ascent.
     """
 
     def __init__(
@@ -157,6 +161,7 @@ class RoundPrices:
         has_blocks: bool,
         chunks: bool,
         threads: int,
+        coarser: int = 1,
     ) -> None:
         arrivals = arrivals_ns(instance)
         done = processed(instance, arrivals) if has_blocks else None
@@ -171,17 +176,28 @@ class RoundPrices:
         self.rates, self.rows = self.choices[0], tuple(rows)
         self.machines = instance.used_workers
         self._works = works_of(self._columns, self.rates)
-        self._grid, self._fluid = self._on_grid()
+        self._grid, self._fluid = self._on_grid(coarser)
         self._queue: Queue | None = None
-        span = max(1.0, self._columns.arrivals.max())
         # The last row of prompts is interference, by which works of others delay a request.  In a
         # fleet they may be on another machine.
-        is_quiet = self._columns.prompts[-1].sum() <= _QUIET * span
         # At a low load, without pieces, windows may grow; their queue needs columns in integers.
-        self.quiet = exact if is_quiet and not chunks and self.machines == 1 else None
+        self.quiet = exact if not chunks and self.machines == 1 and self._is_quiet() else None
         self.interferes = self.machines == 1
 
-    def _on_grid(self) -> tuple[CellGrid, Floats]:
+    def _is_quiet(self) -> bool:
+        """Return whether the load of prompts is low, or nowhere high.
+
+        Where it varies, prompts may wait for a low load, which costs more than growing gains.
+        """
+        works, arrivals = self._columns.prompts[-1], self._columns.arrivals
+        span = max(1.0, arrivals.max())
+        count = span / (_EVEN_TIMES * self._columns.alone.mean())
+        count = int(np.clip(count, 1, len(arrivals)))  # more of them would hold no request
+        places = np.minimum(arrivals * count // span, count - 1).astype(int)
+        loads = np.bincount(places, works) * count / span
+        return bool(works.sum() <= _QUIET * span or loads.max() <= _EVEN)
+
+    def _on_grid(self, coarser: int) -> tuple[CellGrid, Floats]:
         """Return the grid, and for each row the prices of the fluid by this row."""
         columns, rates, fluids = self._columns, self.rates, []
         held = columns.rounds * columns.held + columns.growth
@@ -201,7 +217,7 @@ class RoundPrices:
         waits = [prices.mean() * times[-1] for _, times, prices in fluids]
         visits = max([columns.alone.sum(), *waits])
         cell = max(columns.alone.mean() / _PER_REQUEST, last / _MOST_CELLS, visits / _MOST_VISITS)
-        cell *= _COARSER if self.users else 1
+        cell *= _COARSER * coarser if self.users else 1
         # The finest unit for costs in 64 bits; where waits are longer, loops run in Python.
         longest = math.log2(columns.counts.max() * (columns.alone.max() + cell))
         bits = int(np.clip(_LARGEST_BITS - _SPARE_BITS - longest, *_UNIT_BITS))
@@ -209,7 +225,7 @@ class RoundPrices:
         grid = CellGrid(2**bits, length, int(last // length) + 1)
         middles = (np.arange(grid.cells) + 0.5) * length
         if self.users:
-            grid = grid._replace(period=-(-grid.cells // _PERIODS))
+            grid = grid._replace(period=-(-grid.cells * coarser // _PERIODS))
         fluid = np.zeros((len(self.rows), len(middles)))
         for row, times, prices in fluids:
             fluid[row] = np.interp(middles, times, prices, right=0.0)
@@ -231,6 +247,16 @@ class RoundPrices:
             np.zeros((len(alike), periods)),
             np.zeros((_PARTS, len(alike))),
             0 * alike,
+        )
+
+    def refined(self, point: RoundPoint, coarse: RoundPrices) -> RoundPoint:
+        """Return a point of a coarse grid on this one."""
+        grid, other = self._grid, coarse._grid
+        middles = (np.arange(grid.cells) + 0.5) * grid.cell
+        cells = np.minimum((middles // other.cell).astype(int), other.cells - 1)
+        return point._replace(
+            rows=point.rows[:, cells],
+            weights=point.weights[:, cells[:: grid.period] // other.period],
         )
 
     def growing(self, point: RoundPoint) -> RoundPoint:

@@ -16,6 +16,10 @@ from kvopt.problem.scopes import Scope
 
 _STEPS = Steps(600, 0.05, 40, momentum=0.9, memory=0.99, recent=0.1, patience=40, enough=2e-4)
 """Steps of prices."""
+_REFINED = _STEPS._replace(length=0.01)
+"""Steps of prices from those of a coarse grid on."""
+_ON_COARSE, _COARSER = 0.3, 6
+"""Share of the time for a first ascent with block shares, and how much longer its cells are."""
 _MOST_ROWS = 4
 """Limit of the rows of a proof."""
 _FIRST = ((0.1, 0.0), (0.5, 0.5))
@@ -68,13 +72,20 @@ def shared_rounds_bound(
     if not len(instance) or not max(model.lines[line].round_ns for line in rows[0]):
         return None
     prices = RoundPrices(instance, model, rows, has_prefixes, chunks, threads)
-    start = _start(prices, budget)
+    coarse = prices
+    if has_prefixes:  # most of the way a step may be much quicker
+        coarse = RoundPrices(instance, model, rows, has_prefixes, chunks, threads, _COARSER)
+    start, steps = _start(coarse, budget), _STEPS
     if start is None:
         return None
-    top = _climbed(prices, start, budget if prices.quiet is None else budget.part(_ALONE))
+    if has_prefixes:
+        on_coarse = _climbed(coarse, start, budget.part(_ON_COARSE), steps)
+        start, steps = prices.refined(RoundPoint(*on_coarse.point), coarse), _REFINED
+        prices.rates = coarse.rates
+    top = _climbed(prices, start, budget if prices.quiet is None else budget.part(_ALONE), steps)
     proof, is_final = prices.proof(top.point), top.is_final
     if prices.quiet is not None:
-        grown = _climbed(prices, prices.growing(RoundPoint(*top.point)), budget)
+        grown = _climbed(prices, prices.growing(RoundPoint(*top.point)), budget, _STEPS)
         proof = prices.proof(grown.point) if grown.value > top.value else proof
         is_final = grown.is_final
     value = shared_rounds_value(instance, model, proof, chunks=chunks)
@@ -111,9 +122,9 @@ def _start(prices: RoundPrices, budget: Budget) -> RoundPoint | None:
     return None if best is None else best[1]
 
 
-def _climbed(prices: RoundPrices, start: RoundPoint, budget: Budget) -> Top:
+def _climbed(prices: RoundPrices, start: RoundPoint, budget: Budget, steps: Steps) -> Top:
     """Return the end of an ascent from a point."""
     # Block shares gain more under load, where interference only costs steps.
     interferes = not prices.users or bool(start.beside.any())
     prices.interferes = prices.machines == 1 and interferes
-    return ascend(prices, start, _STEPS, budget)
+    return ascend(prices, start, steps, budget)

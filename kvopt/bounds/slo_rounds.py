@@ -94,7 +94,9 @@ class OfSharedRounds:
         rows[place] = np.diff(np.interp(to, since, paid)) / self._times.width
         fixed = self._rates.fixed
         shares = self._shares(rows[place]) * fixed[place] / fixed[0]
-        # Rounds pay a part of the fixed part of the first row, which its price does not pay then.
+        # Rounds pay a part of the fixed part of the first row, which is the largest (`rows_of`).
+        # The price of that row is raised by what rounds pay beyond it, so it begins lower; other
+        # rows pay for rounds as they are.  Any prices prove a ceiling: lines of no row take row 0.
         points = []
         for part in _FIRST:
             left = rows.copy()

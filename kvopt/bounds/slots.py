@@ -204,6 +204,7 @@ def _program(instance: Instance, weight: float, needs: Floats, borders: Integers
     values = np.stack([np.ones(len(which)), *(weight * need[which] for need in needs)], axis=1)
     taken = values != 0
     middles = (borders[:-1] + borders[1:]) / 2
+    # Without output less arrival, which is the same in all cells of a request.
     cost: Floats = weight * middles[when]
     ones, room = np.ones(count), np.tile(lengths.astype(float), resources)
     ends = np.append(0, taken.sum(axis=1).cumsum())

@@ -53,7 +53,7 @@ def _place(search: Search, budget: Budget, seed: int, *, has_many: bool) -> None
 
     Beams find more if most of many requests wait for long, as in a backlog; orders of fluids find
     more near saturation.  These need an integer for each round: beams replace them if there are too
-    many rounds.
+    many rounds.  Few requests are left to local search then.
     """
     from kvopt.bounds.fluid import fluid_end
     from kvopt.heuristics.fleets.fluid_orders import search_fluid_orders

@@ -22,6 +22,7 @@ from kvopt.heuristics.seconds.worker_moves import offer_policies, search_runs
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.proofs import Proof, VolumeProof
 from kvopt.kernels.budget import Budget
+from kvopt.problem.scopes import Scope
 from kvopt.search import attaining, stages
 from kvopt.search.exact.all_runs import search_all
 from kvopt.search.meanwhile import solver_while_compiling
@@ -143,6 +144,12 @@ def _knows_prefixes(search: Search) -> bool:
     """Whether it is in seconds, counts tokens, and prefixes are its only further field."""
     knows = search.instance.extras in ((), ("prefix",)) and not search.problem.in_blocks
     return knows and _in_seconds(search)
+
+
+def _has_conversations(search: Search) -> bool:
+    """Whether it is in seconds, and prefixes are its only further field."""
+    shares = search.problem.scope.covers(Scope.SHARING) and bool(search.instance.extras)
+    return shares and _knows_prefixes(search)
 
 
 def _is_for_beams(search: Search) -> bool:
@@ -289,10 +296,16 @@ SEARCHES = (
               lambda s, _: stages.as_longer_prompts(s, lambda inner: Driver(inner).work(auto))),
     *LAYERS,
     PlanStage("orders", lambda s: _pauses(s) and _has_time(s), stages.search_orders_with_pauses),
+    # Quicker than the runs of schedulers, and better.
+    PlanStage("conversations", lambda s: _has_conversations(s) and not s.problem.is_fleet,
+              stages.search_conversations, 0.7),
     *POLICIES,
     # The simulator, which knows prefixes, takes a hundred times as long as loops.
     PlanStage("servers", _in_seconds, stages.search_servers,
               lambda s: 0.6 if "prefix" in s.instance.extras else 0.3),
+    # A fleet deals requests out as behind its best router.
+    PlanStage("conversations", lambda s: _has_conversations(s) and s.problem.is_fleet,
+              stages.search_conversations, 0.6),
     PlanStage("exact", _knows_prefixes, search_all),
     # Where memory is short, beams are better than servers, and soon; then they go on.
     PlanStage("beams", _is_for_beams, stages.search_beams_in_seconds,

@@ -152,7 +152,11 @@ def solve(
 
 
 def _refuse(problem: Problem, engine: str, has_prices: bool) -> None:
-    """Refuse options that exclude each other."""
+    """Refuse options that exclude each other.
+
+    A prefix of all requests is a matter of every engine, as a reduction takes it away.  Prices that
+    are given are of the memory with it.  `engine_of` refuses engines that know no pauses.
+    """
     if problem.instance.extras:
         if engine not in _ENGINES_WITH_EXTRAS:
             refuse_extras(problem.instance.without_common_prefix(), f"the engine {engine}")

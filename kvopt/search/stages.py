@@ -387,6 +387,10 @@ search_orders_with_pauses = Compiled(
 """Find schedules by orders; the first one is found under any limit."""
 search_servers = Compiled("servers", "kvopt.heuristics.seconds.server_search:search_servers")
 """Offer servers with good settings."""
+search_conversations = Compiled(
+    "conversations", "kvopt.heuristics.seconds.conversations:search_conversations"
+)
+"""Offer runs in which requests wait for later turns of their conversation."""
 search_over_time = Compiled("servers", "kvopt.heuristics.seconds.server_search:search_over_time")
 """Offer servers with settings that change over time."""
 

@@ -68,7 +68,9 @@ class Server(Worker):
         self._free = self._total = self.instance.memory // block
         self._check_blocks(policy.block_field)
         self._limit = min(policy.active_limit, self.instance.max_active or policy.active_limit)
-        self._cache = self._new_cache() if "prefix" in self.instance.extras else None
+        self._cache: Cache | None = None
+        if "prefix" in self.instance.extras:
+            self._cache = Cache(self.instance.forest, block, self._total * block, block)
         self._left = self.now = 0  # requests that left so far, and the round
         self.rows = [[] for _ in self.instance]
         self._to_come = deque[int]()
@@ -84,11 +86,6 @@ class Server(Worker):
         self._produced = [0] * len(self.instance)
         self._partial: int | None = None  # request with an unfinished prompt: one at a time
         self._cut: dict[int, int] = {}  # where the prompts of requests were last given up
-
-    def _new_cache(self) -> Cache:
-        """Return an empty cache of prefixes, as large as the memory."""
-        block = self._block
-        return Cache(self.instance.forest, block, self._total * block, block)
 
     def _check_blocks(self, field: str) -> None:
         """Refuse an instance with a request that could never finish."""

@@ -28,19 +28,18 @@ from kvopt.show.summary import counted
 from kvopt.simulate.block_server import Server
 from kvopt.simulate.policies.by_name import policy as policy_from
 from kvopt.simulate.policies.interface import Policy
-from kvopt.simulate.policies.server_policies import LeastWork, PausingPolicy, ServerPolicy, Sglang
+from kvopt.simulate.policies.server_policies import PausingPolicy, ServerPolicy, Sglang
 from kvopt.simulate.routers import ArrivalRouter, Router
 from kvopt.simulate.routers import router as router_from
 from kvopt.simulate.sglang import SglangServer
 from kvopt.simulate.simulator import Simulation, Worker, Workload
-from kvopt.simulate.vllm_server import VllmServer, WorkServer
+from kvopt.simulate.vllm_server import VllmServer
 from kvopt.timetable.policy_run import PolicyRun
 from kvopt.timetable.schedule import Schedule
 from kvopt.timetable.schedule_files import read_schedule
 
 _SERVERS: dict[Any, type[Server]] = {
     Sglang: SglangServer,
-    LeastWork: WorkServer,
     ServerPolicy: VllmServer,
 }
 """Simulators of schedulers that pause requests; `Simulation` is that of all others."""

@@ -27,12 +27,8 @@ from math import inf
 
 from kvopt.errors import InvalidInput
 from kvopt.simulate.block_server import RoundWork, Server
-from kvopt.simulate.policies.server_policies import LeastWork, ServerPolicy
+from kvopt.simulate.policies.server_policies import ServerPolicy
 from kvopt.simulate.simulator import Workload
-from kvopt.timetable.prefix_cache import Cache
-
-_LATEST = 1 << 62
-"""After all times."""
 
 
 class VllmServer(Server):
@@ -59,10 +55,6 @@ class VllmServer(Server):
 
     def _join(self, i: int) -> None:
         heapq.heappush(self._waiting, self._rank[i])
-
-    def _pop(self) -> None:
-        """Take the first of the line from it."""
-        heapq.heappop(self._waiting)
 
     def _cached_after(self, i: int, work: RoundWork, tokens: int) -> tuple[int, int]:
         if i in self._done:
@@ -146,7 +138,7 @@ class VllmServer(Server):
             watermark = self._watermark if self._running else 0
             if self._blocks(before + 1) - shared + watermark > self._free:
                 return
-            self._pop()
+            heapq.heappop(self._waiting)
             tokens = min(before + 1 - cached, budget)
             budget -= tokens
             self._free -= self._blocks(cached + tokens) - shared
@@ -156,81 +148,3 @@ class VllmServer(Server):
             self.unprocessed -= cached
             self._process(i, tokens)
             prompts += 1
-
-
-class WorkServer(VllmServer):
-    """A server that admits the request with the least work left; see `LeastWork`.
-
-    Its line is sorted when requests have come or gone, as this changes what is cached.
-    """
-
-    def __init__(self, workload: Workload, policy: LeastWork) -> None:
-        self._keeps_next = policy.keeps == "next"
-        super().__init__(workload, policy)
-        self._sorted_at = (-1, -1, -1)
-        by_arrival = sorted(range(len(self.arrivals)), key=self.arrivals.__getitem__, reverse=True)
-        self._wanting: list[list[int]] = [[] for _ in self.instance.forest.weights]
-        for i in by_arrival:  # the first to arrive is the last in each list
-            for node in self.instance.forest.paths[i]:
-                self._wanting[node].append(i)
-        self._token_ns, self._held_ns = 0.0, 1.0  # in rounds only memory counts
-        if not self.clock.is_even:
-            model = self.clock.batch_time
-            self._token_ns = max(line.token_ns for line in model.lines) + model.prompt_ns
-            fixed = max(line.round_ns for line in model.lines)
-            self._held_ns = model.kv_ns + fixed / self.instance.memory
-
-    def _new_cache(self) -> Cache:
-        if not self._keeps_next:
-            return super()._new_cache()
-        return _Foresight(self, self._block, self._total * self._block)
-
-    def _join(self, i: int) -> None:
-        self._waiting.append(self._rank[i])
-
-    def _pop(self) -> None:
-        self._waiting.pop(0)
-
-    def _admit(self, budget: int) -> None:
-        if budget <= 0 or len(self._running) == self._limit:
-            return
-        if self._sorted_at != (self._left, len(self._running), len(self._waiting)):
-            self._drop()
-            self._waiting.sort(key=lambda rank: (self._work(rank[-1]), rank))
-        super()._admit(budget)
-        self._sorted_at = self._left, len(self._running), len(self._waiting)
-
-    def _work(self, i: int) -> float:
-        """Return about how long a request takes the machine: prompt, reading, its part of f(0)."""
-        request = self.instance.requests[i]
-        before = request.prompt + self._produced[i]
-        left = max(self.believed[i] - self._produced[i], 1)
-        cached, in_use = self._in_cache(i)
-        read = left * (before - in_use + left / 2)
-        return (before - cached + left) * self._token_ns + read * self._held_ns
-
-    def next_use(self, node: int) -> int | None:
-        """Return when a node is wanted again, at the earliest now, or None if never."""
-        wanting = self._wanting[node]
-        while wanting and self._is_done(wanting[-1]):
-            wanting.pop()
-        first = next((i for i in reversed(wanting) if not self._is_done(i)), None)
-        return None if first is None else max(int(self.arrivals[first]), int(self.time))
-
-    def _is_done(self, i: int) -> bool:
-        return self._produced[i] == self.instance.requests[i].output
-
-
-class _Foresight(Cache):
-    """A cache that first evicts tokens without a later use, then those whose next use is latest."""
-
-    def __init__(self, server: WorkServer, block: int, memory: int) -> None:
-        super().__init__(server.instance.forest, block, memory, block)
-        self._server = server
-
-    def _node_used(self, node: int, when: tuple[int, int]) -> tuple[int, int]:
-        time = self._server.next_use(node)
-        return (-1 if time is None else _LATEST - time), when[1]
-
-    def _private_used(self, when: tuple[int, int], *, pauses: bool) -> tuple[int, int]:
-        return when if pauses else (-1, when[1])

@@ -101,13 +101,12 @@ class Cache:
         forest, path, unit = self._forest, self._forest.paths[i], self._unit
         computed = computed // unit * unit
         # The last tokens leave first: those that cannot be found, private ones, then nodes.
-        private = self._private_used(when, pauses=pauses)
-        place = (*private, -len(self._users) - 1)
-        freed = self._put((*private, place[2] - 1), -(-tokens // unit) * unit - computed)
+        place = (*when, -len(self._users) - 1)
+        freed = self._put((*when, place[2] - 1), -(-tokens // unit) * unit - computed)
         left = computed
         for v in path:
             self._users[v] -= 1
-            self._left[v] = self._node_used(v, when)
+            self._left[v] = max(self._left[v], when)
             if self._users[v]:
                 self.excess -= forest.weights[v]
             else:
@@ -116,14 +115,6 @@ class Cache:
         if pauses:
             self._kept[i] = place
         return freed + self._put(place, left)
-
-    def _node_used(self, node: int, when: tuple[int, int]) -> tuple[int, int]:
-        """Return the use by which a node leaves in turn."""
-        return max(self._left[node], when)
-
-    def _private_used(self, when: tuple[int, int], *, pauses: bool) -> tuple[int, int]:  # noqa: ARG002
-        """Return the same of private tokens."""
-        return when
 
     def _put(self, place: _Place, tokens: int) -> int:
         """Let tokens be unused from now on; return their number."""

@@ -19,6 +19,7 @@ from kvopt import BatchTime, Instance, Line, Request
 from kvopt.bounds.backlog import FINE
 from kvopt.bounds.cheapest_services import CellGrid, RoundColumns
 from kvopt.bounds.prefix_shares import Processed, shared_out
+from kvopt.bounds.round_prices import RoundPrices
 from kvopt.bounds.seconds import seconds_bound
 from kvopt.bounds.shared_rounds import queue_of, shared_rounds_value
 from kvopt.bounds.shared_rounds_ascent import shared_rounds_bound
@@ -219,6 +220,17 @@ def test_windows_grow_at_a_low_load() -> None:
     assert bound is not None
     assert bound.proof.block_shares
     assert not bound.proof.grown
+
+
+@pytest.mark.parametrize(("apart", "grows"), [(1, True), (4, False)])
+def test_windows_grow_at_a_load_that_is_nowhere_high(apart: int, grows: bool) -> None:
+    """The mean load is 0.4 both times: with gaps it is 1.6 in a quarter of the time."""
+    period = 8_000_000 * 20
+    times = [i // 20 * period + i % 20 * period // (20 * apart) for i in range(400)]
+    rows = [Request(0, 999, 8, arrival_seconds=time / 10**9) for time in times]
+    model = BatchTime([Line(100, 3_200)])
+    prices = RoundPrices(Instance(10**6, rows), model, [(0,)], False, False, 1)
+    assert (prices.quiet is not None) is grows
 
 
 def test_numbers_beyond_64_bits_are_exact() -> None:

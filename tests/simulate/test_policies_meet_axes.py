@@ -21,7 +21,7 @@ KEYS = {
     "alpha-protect": ":alpha=1/5", "alpha-beta": ":alpha=0,beta=1/2",
     "a-min": ":intervals=relative,eps=0.9", "sorted-f-a-min": ":intervals=relative,eps=0.5",
 }  # fmt: skip
-SERVERS = ("vllm-fcfs", "vllm-priority", "least-work", "sglang")
+SERVERS = ("vllm-fcfs", "vllm-priority", "sglang")
 LIMITS = ("", "max_seqs=2,budget=3,asynchronous=1", "max_seqs=3,budget=4,watermark=0.2")
 RULES = ("", "order=lpm", "conservative=0.1,pred=noise,eps=0.9,order=lpm", "mixed=1,prefill=5")
 PAPERS = [name for name in list_policies() if name not in SERVERS]
@@ -90,8 +90,6 @@ def test_every_policy_obeys_everything(name: str, drawn: Combination) -> None:
 def test_every_server_obeys_everything(name: str, drawn: Combination, place: int) -> None:
     is_sglang = name == "sglang"
     block, limits = "page" if is_sglang else "block", (RULES if is_sglang else LIMITS)
-    if name == "least-work":
-        limits = (*LIMITS, "keeps=next,budget=4,max_seqs=3")
     keys = ",".join(
         filter(None, (f"{block}={drawn.instance.block_size}", limits[place % len(limits)]))
     )

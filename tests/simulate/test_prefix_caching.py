@@ -140,33 +140,3 @@ def test_sglang_keeps_tokens_of_those_that_wait_for_a_prefill() -> None:
     assert sum(stretch.prompts for stretch in found.stretches) == 5
     tight = replace(found, instance=replace(pair, memory=7))
     assert "time 3: 8 tokens held, memory is 7" in tight.violations()
-
-
-def starts_of(found: PolicyRun) -> list[int]:
-    """Return the round of the first token of each request."""
-    return [rows[0][0] for rows in found.segments]
-
-
-def test_the_least_work_is_first_given_what_is_cached() -> None:
-    """The last request finds all of its prefix, and the shorter one nothing."""
-    blocks = ("a", "b")
-    rows = [Request(0, 8, 2, prefix=blocks), Request(1, 7, 1), Request(1, 9, 1, prefix=blocks)]
-    chat = Instance(24, rows, block_tokens=4, round_ms=1e-6)
-    first, short, cached = starts_of(run(chat, "least-work:block=1,max_seqs=1", clock=CLOCK))
-    assert first < cached < short
-    first, short, cached = starts_of(
-        run(chat, "vllm-priority:by=volume,block=1,max_seqs=1", clock=CLOCK)
-    )
-    assert first < short < cached
-
-
-@pytest.mark.parametrize(("keeps", "cached"), [("recent", 4), ("next", 8)])
-def test_what_is_used_next_stays(keeps: str, cached: int) -> None:
-    """Private tokens of others have been used more recently than a prefix that comes again."""
-    blocks = ("a", "b")
-    rows = [Request(0, 8, 1, prefix=blocks), Request(1, 5, 2), Request(2, 5, 2)]
-    again = Request(900, 8, 1, prefix=blocks)
-    chat = Instance(18, [*rows, again], block_tokens=4, round_ms=1)
-    found = run(chat, f"least-work:block=1,max_seqs=1,keeps={keeps}", clock=CLOCK)
-    assert found.violations() == []
-    assert hits(found)[3] == [cached]

@@ -251,8 +251,6 @@ def test_what_no_lp_solver_takes_needs_none() -> None:
 def test_hindsight_needs_arrivals() -> None:
     assert Need.ARRIVALS in policy("sorted-lp:hindsight=1").needs
     assert Need.ARRIVALS not in policy("sorted-lp").needs
-    assert Need.ARRIVALS in policy("least-work:keeps=next").needs
-    assert Need.ARRIVALS not in policy("least-work").needs
 
 
 def test_looking_policies_up_loads_no_solver_and_no_compiler() -> None:

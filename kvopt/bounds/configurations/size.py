@@ -38,7 +38,8 @@ def check_large(instance: Instance, last: int) -> None:
         copies = min(peaks[peak], instance.memory // peak)
         for left in range(rounds):
             # A number for each copy as m-th member, m = 1 .. members, and for each h of tokens of
-            # those before it.  All m grow until it completes: h + m left <= free.
+            # those before it.  All m grow until it completes: h + m left <= free.  Requests in one
+            # state complete together, each with its peak: at most M // peak of them fit.
             free = instance.memory - peak + left
             members = min(together, free // left) if left else together
             kept += copies * (members * (free + 1) - left * (members * (members + 1) // 2))

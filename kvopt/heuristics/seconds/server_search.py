@@ -40,8 +40,6 @@ _SERVERS_BY_LOAD = 0.5
 _SERVERS_OVER_TIME = 0.9
 """Share of the time: settings that change over time; their run is checked after it."""
 _FIRST = (
-    ServerSetting("work", 512, 512),
-    ServerSetting("work", 1024, 512),
     ServerSetting("total", 1024, 512, 1),
     ServerSetting("prompt", 1024, 512),
 )
@@ -131,7 +129,7 @@ def _explore_in_loops(search: Search, server: OneServer, budget: Budget) -> None
     tried = explored(grid, _in_loops(problem, server), on_sample, budget)
     for name, kind in CLASSES.items():
         if (best := tried.best(kind)) is not None:
-            _offer(search, best.label, [server.events(best.by, best.limits())])
+            offer_work(search, best.label, [server.events(best.by, best.limits())])
             _answer(search, name, best, int(tried.latencies[best]))
     if (blind := tried.best(is_blind)) is not None and blind.chunked:
         assert isinstance(search.clock, Seconds)
@@ -207,7 +205,7 @@ def _answer(
     search.answer_server(kind, ServerAnswer(setting.label, behind, setting.flags, latency))
 
 
-def _offer(search: Search, label: str, events: Sequence[Mapping[str, Any]]) -> None:
+def offer_work(search: Search, label: str, events: Sequence[Mapping[str, Any]]) -> None:
     """Offer a run of all machines by the work of each of them."""
     began, members = wall_time(), [[*range(len(search.instance))]]
     if search.problem.is_fleet:
@@ -243,4 +241,4 @@ def search_over_time(search: Search, budget: Budget) -> None:
         events.append({})
         for events[-1] in windows.search():
             if left == 1:
-                _offer(search, OVER_TIME, events)
+                offer_work(search, OVER_TIME, events)

@@ -20,7 +20,7 @@ from kvopt.kernels.budget import Budget
 from kvopt.problem.batch_time import BatchTime
 from kvopt.problem.instance import Instance
 from kvopt.simulate.policies.by_name import policy
-from kvopt.simulate.policies.server_policies import LeastWork, ServerPolicy, VllmPriority
+from kvopt.simulate.policies.server_policies import ServerPolicy, VllmPriority
 
 UNLIMITED = 2**31
 """Prompts of a round without a limit."""
@@ -48,7 +48,7 @@ class ServerSetting:
     Parameters
     ----------
     by
-        Order of the line: ``arrival``, ``work`` as of `LeastWork`, or as of `VllmPriority`.
+        Order of the line: ``arrival``, or as of `VllmPriority`.
     budget, cap
         Limits of the tokens of a round, and of requests at once.
     prompts
@@ -72,7 +72,6 @@ class ServerSetting:
         server = policy(text)
         assert isinstance(server, ServerPolicy)
         by: str = server.by if isinstance(server, VllmPriority) else "arrival"
-        by = "work" if isinstance(server, LeastWork) else by
         limits = server.budget, server.max_seqs, server.prompts, server.chunked, server.block
         return cls(by, *limits)
 
@@ -82,13 +81,12 @@ class ServerSetting:
         limits = f"block={self.block},budget={self.budget},max_seqs={self.cap}"
         limits += "" if self.prompts is None else f",prompts={self.prompts}"
         limits += "" if self.chunked else ",chunked=0"
-        names = {"arrival": "vllm-fcfs:", "work": "least-work:keeps=next,"}
-        return names.get(self.by, f"vllm-priority:by={self.by},") + limits
+        return ("vllm-fcfs:" if self.by == "arrival" else f"vllm-priority:by={self.by},") + limits
 
     @property
     def flags(self) -> str | None:
         """Options of ``vllm serve`` for these limits, None if it has none."""
-        if self.prompts is not None or self.by == "work":
+        if self.prompts is not None:
             return None
         order = "fcfs" if self.by == "arrival" else "priority"
         flags = f"--max-num-batched-tokens {self.budget} --max-num-seqs {self.cap}"
@@ -155,11 +153,10 @@ class SettingsGrid:
         if chunked:
             self.budgets = tuple(sorted({*_BUDGETS, *_crossings(model)}))
         self._smallest = _SMALLEST_BUDGET if chunked else max(_SMALLEST_BUDGET, largest)
-        self._orders = (*ORDERS, "work") if "prefix" in instance.extras else ORDERS
 
     def points(self) -> list[ServerSetting]:
         """Return the points of the coarse grid."""
-        rows = product(self._orders, self.budgets, _CAPS, _PROMPTS)
+        rows = product(ORDERS, self.budgets, _CAPS, _PROMPTS)
         return [*dict.fromkeys(self.allowed(ServerSetting(*row)) for row in rows)]
 
     def allowed(self, setting: ServerSetting) -> ServerSetting:
@@ -175,7 +172,7 @@ class SettingsGrid:
             yield from map(self.allowed, setting.scaled(factor))
         for prompts in (None, 1, 2, 3):
             yield replace(setting, prompts=prompts)
-        for order in self._orders:
+        for order in ORDERS:
             yield replace(setting, by=order)
 
 

@@ -28,7 +28,7 @@ _BUILT_IN = {
     "output_intervals": "a-max a-min a-l a-switch",
     "planned": "sorted-f sorted-f-a-min",
     "lp_order": "sorted-lp lp-swap",
-    "server_policies": "vllm-fcfs vllm-priority least-work sglang",
+    "server_policies": "vllm-fcfs vllm-priority sglang",
 }
 """Modules, and names of the policies that they register."""
 _MODULES = {name: module for module, names in _BUILT_IN.items() for name in names.split()}

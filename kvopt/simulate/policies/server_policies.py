@@ -15,7 +15,7 @@ from kvopt.problem.requests import checked_integer, volume_of
 from kvopt.problem.scopes import Scope
 from kvopt.show.summary import counted
 from kvopt.simulate.policies.by_name import register
-from kvopt.simulate.policies.interface import Need, Policy, View, fraction_below_one
+from kvopt.simulate.policies.interface import Policy, View, fraction_below_one
 
 _VLLM_PRESETS = {
     "serve-h100": {"budget": "8192", "max_seqs": "1024", "asynchronous": "1"},
@@ -179,38 +179,6 @@ class VllmPriority(ServerPolicy):
             return beliefs.output
         measure = add if self.by == "total" else volume_of
         return list(map(measure, prompts, beliefs.output))
-
-
-@register
-@dataclass
-class LeastWork(ServerPolicy):
-    """Admit first what takes the machine for the least time, given what is cached.
-
-    Counted are the prompt tokens that are not cached, and what the request reads and holds in the
-    rounds to come, without blocks that others use.  If blocks run out the largest volume pauses.
-
-    Parameters
-    ----------
-    keeps
-        Which unused tokens stay in the cache: the ``recent`` ones, as in vLLM, or those that are
-        used ``next``, which only hindsight knows.
-    """
-
-    name = "least-work"
-    source = "-"
-    presets: ClassVar[dict[str, dict[str, str]]] = {}
-
-    keeps: Literal["recent", "next"] = "recent"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.keeps == "next":
-            vars(self)["needs"] = (*type(self).needs, Need.ARRIVALS)
-
-    def priorities(self, instance: Instance) -> Sequence[int]:
-        """Return the volumes."""
-        prompts = (request.prompt for request in instance)
-        return list(map(volume_of, prompts, self.prediction_model().beliefs(instance).output))
 
 
 @register
