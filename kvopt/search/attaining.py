@@ -54,6 +54,7 @@ def search_in_time(search: Search, budget: Budget) -> None:
     """Search for a schedule in which many requests attain it; for few requests all schedules."""
     if search.ceiling is None or not len(search.instance):
         return
+    # The first scheduler may take all of the time, as without any run there is no answer.
     others = budget.part(_SCHEDULERS_IN_TIME)
     for number, (policy, router) in enumerate(schedulers_in_time(search.problem)):
         with suppress(Stopped):
@@ -77,6 +78,7 @@ def search_in_time(search: Search, budget: Budget) -> None:
     # Prices of the ceiling tell which requests are cheap; of few requests all runs are searched.
     instance, model, costs = search.instance, search.clock.model, search.ceiling.costs
     spans = spans_of(_levels(search), *least_times(instance, model), runs=model is None)
+    # A proof about latency ends `search.budget`, but says nothing of service levels: `granted`.
     limits: dict[str, Any] = {
         "seed": search.limits.seed,
         "budget": search.granted.part(most=budget.left),
@@ -91,7 +93,7 @@ def search_in_time(search: Search, budget: Budget) -> None:
             instance, model, spans, attaining.count, search.ceiling.value, search.granted.over
         )
         attaining = better or attaining
-    if attaining is not None and attaining.count >= 0:
+    if attaining is not None and attaining.count >= 0:  # -1 without time for a first set
         resumed: list[dict[int, int]] = [{} for _ in range(instance.workers)]
         for number, time, worker in attaining.resumed:
             resumed[worker][number] = time

@@ -135,14 +135,15 @@ class Divided:
         self._volumes = [CheckedBound(value, "volume", _PLAIN) for value in volumes]
         self._working = search
         self._searches: dict[int, Search] = {}
-        """Without parts of one request, whose optimum is its start on arrival."""
+        """Without parts of one request: a start on arrival is optimal, and the volume bound is it."""
         prices_of = _prices_of_parts(prices)
         for place, part in enumerate(parts):
             if len(part.members) > 1:
                 self._searches[place] = inner = search.inside(
                     part.instance, observer=partial(self._on_progress, place)
                 )
-                # A single method that was requested is not told of other bounds.
+                # A single method that was requested is not told of other bounds: then the whole
+                # has none yet, else at least that by volume.
                 if search.checked is not None:
                     inner.offer_bound(self._volumes[place])
                 if part.begin in prices_of:

@@ -221,8 +221,8 @@ class Server(Worker):
         work = self._running[i]
         first = self.now if work.start is None else work.start
         # A segment that begins where chunks end goes on from them.  So one that begins where a
-        # prompt was given up, with no chunks of its own, needs empty ones.  Even rounds have no
-        # work, so there only real chunks count.
+        # prompt was given up, with no chunks of its own, needs empty ones.  The length of an even
+        # round does not depend on what is processed, so there only real chunks count.
         says_more = work.cached or self._cut.get(i) == first
         if work.chunks or (says_more and not self.clock.is_even):
             pieces = tuple(work.chunks)
@@ -236,10 +236,14 @@ class Server(Worker):
         self.rows[i].append((work.start + 1, self.now))
 
     def _leave(self, i: int, tokens: int = 0) -> None:
-        """Take back the blocks of a request, with those of tokens of this round."""
-        self._drop()
+        """Take back the blocks of a request, with those of tokens of this round.
+
+        `_yielded` comes before, and counts its tokens.
+        """
+        self._drop()  # what was taken from the cache leaves before more blocks are free
         work, is_done = self._running.pop(i), i in self._done
         request = self.instance.requests[i]
+        # One that is done may leave rounds later (asynchronous scheduling), and holds its peak.
         held = request.peak if is_done else work.held(self.now)
         blocks = self._blocks(held + tokens)
         if self._cache is not None:

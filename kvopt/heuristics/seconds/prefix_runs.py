@@ -267,9 +267,13 @@ def _set_keys(
     line: Integers,
     keys: Floats,
 ) -> None:
-    """Set the keys of the waiting requests of a conversation.
+    """Set the keys of the waiting requests of a conversation: mean further work, in nanoseconds.
 
-    ``stays`` are, of each node, the rounds in which requests before in the order read it.
+    ``stays`` are, of each node, the rounds in which requests before in the order read it; they are
+    0 before and after.  The work of a request is that of ``fresh`` tokens to compute, and of
+    ``read`` tokens in each of its rounds, half of its outputs among them.  Jobs on one machine
+    have the least sum of completions in the order of their works; where some make others cheaper,
+    by the least mean of a beginning of the order.
     """
     timed, nodes, paths, groups = tables.timed, tables.nodes, tables.paths, tables.groups
     number = 0
