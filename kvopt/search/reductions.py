@@ -135,7 +135,7 @@ class Divided:
         self._volumes = [CheckedBound(value, "volume", _PLAIN) for value in volumes]
         self._working = search
         self._searches: dict[int, Search] = {}
-        """Without parts of one request: a start on arrival is optimal, and the volume bound is it."""
+        """Without parts of one request: the volume bound is the latency of a start on arrival."""
         prices_of = _prices_of_parts(prices)
         for place, part in enumerate(parts):
             if len(part.members) > 1:
