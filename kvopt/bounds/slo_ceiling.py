@@ -146,7 +146,8 @@ def slo_ceiling(
         rows = rows_of(model, chunks=chunks)
         coarse = ActiveTimes.of(instance, arrivals, spans, busy, CELLS_OF_ROUNDS)
         rounds = OfSharedRounds(coarse, fresh, model, rows, chunks=chunks)
-        point = rounds.climbed(rounds.started(best.lines, times, ascent.prices), budget)
+        of_machines = ascent.prices * instance.memory  # before: of a token for a nanosecond
+        point = rounds.climbed(rounds.started(best.lines, times, of_machines), budget)
         shared = rounds.rounded(point)
         if (proved := rounds.proved(shared)) < value:
             value, proof = proved, shared

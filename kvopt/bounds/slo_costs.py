@@ -50,7 +50,8 @@ def _take_cheapest(
     """Return the price of the cheapest times of a window, cut short at 1, which counts 0.
 
     ``prices`` and ``used`` are of its cells from the first one on; prices end with the last one.
-    It is active for as long as is ``left``.
+    It is active for as long as is ``left``.  Time after the first token is due is limited within
+    that, so the cheapest time comes first, with the most tokens (Theorem 6.2).  Floats only steer.
     """
     begin, early, end = windows.begins[i], windows.early[i], windows.ends[i]
     later, top, cost = windows.later[i], windows.tops[i], 0.0

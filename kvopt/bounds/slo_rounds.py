@@ -86,7 +86,10 @@ class OfSharedRounds:
         self._scale: Point = ()
 
     def started(self, lines: Sequence[int], other: ActiveTimes, prices: Floats) -> Point:
-        """Return the best of first points, from prices of machine time by some lines in cells."""
+        """Return the best of first points, from prices of machine time by some lines in cells.
+
+        ``prices`` are those of a nanosecond of one machine.
+        """
         place = self._rows.index(tuple(lines)) if tuple(lines) in self._rows else 0
         rows = np.zeros((len(self._rows), self._times.count))
         to, since = (np.arange(times.count + 1) * times.width for times in (self._times, other))

@@ -304,7 +304,7 @@ class Patient(Svf):
     window
         Limit of the requests that do not fit.
     patience
-        How often later requests may pass one; then they wait for it.
+        How often later requests may pass the first in line; then they wait for it.
 
     Notes
     -----
@@ -334,7 +334,10 @@ class Patient(Svf):
         return frozenset(self._passed.items())
 
     def admit(self, view: View) -> Iterable[int]:
-        """Start requests that fit among the first in line, until one was passed over too often."""
+        """Start requests that fit among the first in line, until one was passed over too often.
+
+        Only the first in line counts starts past it: one behind others may be passed more often.
+        """
         line, passed, place = self._line.items(), self._passed, 0
         while place < min(len(line), self.window):
             first, i = line[-1][-1], line[-1 - place][-1]
