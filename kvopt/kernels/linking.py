@@ -2,6 +2,8 @@
 
 numba optimises every function and translates it to machine code.  A function that is only linked
 into others is optimised and translated again with these, so its own machine code is never used.
+This changes methods that numba does not promise to keep, so it is for tested releases alone; with
+others all works as numba has it, and compiling takes longer.
 """
 
 from __future__ import annotations
@@ -10,10 +12,13 @@ import threading
 from functools import cache
 from typing import Any
 
+import numba
 from numba.core.codegen import JITCodeLibrary
 from numba.core.dispatcher import _FunctionCompiler  # type: ignore[attr-defined]
 from numba.core.registry import cpu_target
 
+_TESTED = ("0.68.",)
+"""Releases of numba for which functions are left as bitcode."""
 _WRAPPER = "_ZN7cpython"
 """Begin of the names of functions that Python calls."""
 
@@ -82,6 +87,8 @@ class LinkedLibrary(_Library):  # type: ignore[misc]
 @cache
 def leave_out_machine_code() -> None:
     """Let numba use these libraries, and compile no wrappers of its own functions for kvopt."""
+    if not numba.__version__.startswith(_TESTED):
+        return
     codegen = cpu_target.target_context.codegen()
     codegen._library_class = LinkedLibrary  # not before the first use: it loads all of numba
     set_env = codegen.set_env
