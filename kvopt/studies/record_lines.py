@@ -12,6 +12,7 @@ import re
 import warnings
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
+from fractions import Fraction
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal, Self, TypeVar
@@ -56,6 +57,8 @@ class StudiedInstance:
         Its size.
     hash
         Content hash of the instance.
+    weight
+        Sum of the weights of its requests; None in records of earlier releases, which have none.
     """
 
     name: str
@@ -65,6 +68,11 @@ class StudiedInstance:
     requests: int
     memory: int
     hash: str
+    weight: int | None = None
+
+    def mean(self, total: int) -> Fraction:
+        """Return a total latency as a mean, which counts a request as often as its weight."""
+        return Fraction(total, max(self.weight or self.requests, 1))
 
 
 @dataclass(frozen=True, kw_only=True)

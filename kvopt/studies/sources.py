@@ -192,6 +192,7 @@ class Entry(Table, frozen=True):
             requests=len(instance),
             memory=instance.memory,
             hash=instance.hash,
+            weight=instance.total_weight,
         )
 
 

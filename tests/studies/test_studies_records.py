@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from contextlib import suppress
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from studied import record
 from kvopt.errors import InvalidInput
 from kvopt.show.summary import rounded
 from kvopt.studies.ratio_intervals import Interval, largest_of, mean_of, ratio_of
-from kvopt.studies.record_lines import DamagedRecord, Record, read_records
+from kvopt.studies.record_lines import DamagedRecord, Record, StudiedInstance, read_records
 
 COUNTS = st.none() | st.integers(0, 2**53)
 
@@ -147,3 +148,9 @@ class TestIntervals:
         assert str(Interval(Fraction(28, 27), Fraction(28, 25))) == "[1.037, 1.120]"
         assert str(Interval(None, None)) == "[-, -]"
         assert str(Interval(Fraction(-1, 3), Fraction(-1, 30))) == "[-0.3334, -0.0333]"
+
+
+def test_a_mean_counts_each_latency_as_often_as_its_weight() -> None:
+    weighted = StudiedInstance("i", None, {}, None, requests=2, memory=9, hash="h", weight=6)
+    assert weighted.mean(12) == 2
+    assert replace(weighted, weight=None).mean(12) == 6  # a record of an earlier release

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from fractions import Fraction
 from itertools import chain, pairwise
 from statistics import fmean
 from typing import Any
@@ -74,7 +73,7 @@ def _total(record: Record, total: int | None, *, up: bool = False) -> str:
     """Return a total, for nanoseconds its mean in seconds, rounded outward; a dash for unknown."""
     if total is None or not record.in_seconds:
         return "-" if total is None else f"{total:,}"
-    mean = Fraction(total, max(record.instance.requests, 1) * NANOSECONDS)
+    mean = record.instance.mean(total) / NANOSECONDS
     return rounded(mean, up=up, places=places_of(mean))
 
 
@@ -231,7 +230,7 @@ def _curves(runs: ByScheduler, key: str) -> dict[str, Curve]:
         curve: Curve = {}
         for place, pairs in grouped(totals, lambda pair: _place(pair[0], key) or 0).items():
             means = [
-                total / record.instance.requests / (NANOSECONDS if record.in_seconds else 1)
+                float(record.instance.mean(total)) / (NANOSECONDS if record.in_seconds else 1)
                 for record, total in pairs
                 if total is not None and record.instance.requests
             ]
