@@ -223,15 +223,15 @@ def _direction(gradient: Floats, pairs: list[Pair], first_step: float) -> Floats
     """Return the quasi-Newton direction of ascent, by the two-loop recursion."""
     if not pairs:
         return gradient * (first_step / max(float(np.abs(gradient).max()), 1e-12))
-    direction, step = gradient.copy(), np.empty_like(gradient)  # no other arrays: they cost more
+    direction = gradient.copy()
     factors = []
     for moved, change, weight in reversed(pairs):
         factors.append(weight * _dot(moved, direction))
-        direction -= np.multiply(change, factors[-1], out=step)
+        direction -= factors[-1] * change
     _, change, weight = pairs[-1]
     direction /= weight * _dot(change, change)
     for (moved, change, weight), factor in zip(pairs, reversed(factors), strict=True):
-        direction += np.multiply(moved, factor - weight * _dot(change, direction), out=step)
+        direction += (factor - weight * _dot(change, direction)) * moved
     return direction
 
 

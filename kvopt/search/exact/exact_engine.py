@@ -42,19 +42,16 @@ from kvopt.search.stages import states_priced
 
 _CLIMB_BEFORE_SEARCH = 0.5
 """Share of the time for prices of states; searches with their starts have the rest."""
-_LOCAL_SEARCH_BESIDE, _LOCAL_SEARCH_FIRST = 0.2, 0.02
-"""Shares of the time: local search in a thread parallel to forward searches, and beside exhaustive
-ones, whose beams soon find more."""
+_LOCAL_SEARCH_BESIDE = 0.2
+"""Share of the time: local search in a thread parallel to forward searches."""
 _CLIMB_OF_TOKENS = 0.3
 """Share of the time for prices of tokens before a search, if the LP is too large."""
 _GROWTH = 3
 """Factor of beam width and label limit from one stage to the next."""
-_MIN_LOCAL_SEARCH, _MIN_LOCAL_SEARCH_FIRST = 20.0, 3.0
-"""Shortest local search in these two cases, in seconds; longest in the second case is the first."""
+_MIN_LOCAL_SEARCH = 20.0
+"""Shortest local search parallel to forward searches, in seconds."""
 _FIRST_LABELS = 1000
 """Labels in a round of the first search for a better bound."""
-_ROUGH = 2
-"""Stages whose prices are too rough for a search for all better schedules of few requests."""
 _HORIZON = 5
 """Rounds of the look-ahead of beam searches for many requests."""
 
@@ -88,10 +85,7 @@ def _run(search: Search, many: bool, max_sets: int) -> None:
     is_priced = is_quick(search.instance, search.schedule.makespan)
     # Where forward searches may prove the optimum, local search beside them ends soon.
     budget = search.budget
-    if is_priced and _is_searchable(search):
-        longest = min(_LOCAL_SEARCH_FIRST * budget.left, _MIN_LOCAL_SEARCH)
-        budget = budget.part(most=max(longest, _MIN_LOCAL_SEARCH_FIRST))
-    elif is_priced and len(search.instance) <= MOST_REQUESTS:
+    if is_priced and len(search.instance) <= MOST_REQUESTS:
         budget = budget.part(most=max(_LOCAL_SEARCH_BESIDE * budget.left, _MIN_LOCAL_SEARCH))
     errors: list[Exception] = []
 
@@ -119,11 +113,6 @@ def _run(search: Search, many: bool, max_sets: int) -> None:
         improve(search, search.budget)
 
 
-def _is_searchable(search: Search) -> bool:
-    """Whether searches for all better schedules are tried."""
-    return len(search.instance) <= min(search.limits.params.exact_searchable, MOST_REQUESTS)
-
-
 def _bound_and_search(search: Search, many: bool, max_sets: int) -> None:
     """Ascend with prices of states, and search at the prices of each stage; claim an optimum."""
     assert search.schedule is not None
@@ -133,23 +122,20 @@ def _bound_and_search(search: Search, many: bool, max_sets: int) -> None:
     began, searching = wall_time(), 0.0
     fixes = search.limits.presolve
     try:
-        priced = states_priced(search, search.budget, fixes=fixes, patience=patience)
-        for stage, ascent in enumerate(priced):
+        for ascent in states_priced(search, search.budget, fixes=fixes, patience=patience):
             if count > MOST_REQUESTS:
                 continue
             # Schedules first: better ones make the exhaustive search shorter.
             forward = Forward(search, ascent, ascent.evaluation, max_sets=max_sets)
             forward.search_with_beam(width, _HORIZON if many else 0)
             width = min(_GROWTH * width, WIDTH)
-            # Half of the time at most: a better bound makes the next search shorter.  For few
-            # requests all better schedules come first, which may take as long as all so far.
-            since, at_once = wall_time(), not (many or search.checkable)
-            in_time = 2.0 * searching <= since - began and (stage >= _ROUGH or not at_once)
-            if in_time and _is_searchable(search):
-                part = search.budget.part(0.5, (since - began) * (1.0 if at_once else 2.0))
-                ended = not at_once and forward.raises(labels)
-                ended = ended or forward.excludes_all(label_limit(search), part, many=many)
-                if ended or (at_once and forward.raises(labels)):
+            # Half of the time at most: a better bound makes the next search shorter.
+            since = wall_time()
+            if count <= search.limits.params.exact_searchable and 2.0 * searching <= since - began:
+                part = search.budget.part(0.5, 2.0 * (since - began))
+                if forward.raises(labels) or forward.excludes_all(
+                    label_limit(search), part, many=many
+                ):
                     optimum = search.schedule.objective
                 searching += wall_time() - since
             labels = min(_GROWTH * labels, RISING_LABELS)

@@ -118,15 +118,14 @@ class Forward:
     def excludes_all(self, max_labels: int, limit: Budget, *, many: bool) -> bool:
         """Search for all better schedules if it should end in time; return whether it ended.
 
-        With many requests cost-to-go bounds come first, and targets that rise.  Only what a checker
-        repeats is foreseen: it has no look-ahead, so labels grow faster.
+        With many requests cost-to-go bounds come first, and targets that rise.
         """
         before, self._limit = self._limit, limit
         try:
             if many:
                 self.complete(limit.part(_COMPLETIONS))
                 return self.raises(max_labels, look_ahead=True)
-            if self._search.checkable and self._foreseen() > limit.left:
+            if self._foreseen() > limit.left:
                 return False
             self.exclude(self._objective(), max_labels, look_ahead=not self._search.checkable)
         except (TooWide, Stopped):
