@@ -347,25 +347,28 @@ module Reader (C : CHECKER) = struct
       moments = List.map (later from) times;
       numerators = List.map (List.map (z "numerators")) rows }
 
+  (* The denominator of prices of tokens, the digits of the time of the first one, and the prices. *)
+  let prices_of_tokens value =
+    let field = fields "proof" [ "kind"; "denominator"; "resources" ] [] value in
+    let of_tokens = function
+      | Object members -> List.assoc_opt "name" members = Some (Text "tokens")
+      | _ -> false in
+    let resources = list "resources" (get field "resources") in
+    if not (List.for_all of_tokens resources) then not_covered "prices of slots or prefixes";
+    let tokens =
+      match resources with
+      | [ one ] -> fields "tokens" [ "name"; "first"; "numerators" ] [] one
+      | _ -> wrong "proof: needs prices of tokens once" in
+    let digits = integer "first" (get tokens "first") in
+    if digits.[0] = '-' || digits = "0" then wrong "proof: needs a first time of at least 1";
+    (z "denominator" (get field "denominator"), digits, numbers "numerators" (get tokens "numerators"))
+
   let proof from value =
     let kind = match value with Object m -> List.assoc_opt "kind" m | _ -> None in
     match kind with
     | Some (Text "prices") ->
-        let field = fields "proof" [ "kind"; "denominator"; "resources" ] [] value in
-        let of_tokens = function
-          | Object members -> List.assoc_opt "name" members = Some (Text "tokens")
-          | _ -> false in
-        let resources = list "resources" (get field "resources") in
-        if not (List.for_all of_tokens resources) then not_covered "prices of slots or prefixes";
-        let tokens =
-          match resources with
-          | [ one ] -> fields "tokens" [ "name"; "first"; "numerators" ] [] one
-          | _ -> wrong "lower: needs prices of tokens once" in
-        let first = get tokens "first" in
-        let digits = integer "first" first in
-        if digits.[0] = '-' || digits = "0" then wrong "lower: needs a first time of at least 1";
-        Prices (z "denominator" (get field "denominator"), later from digits,
-                numbers "numerators" (get tokens "numerators"))
+        let denominator, first, numerators = prices_of_tokens value in
+        Prices (denominator, later from first, numerators)
     | Some (Text "volume") ->
         let field = fields "proof" [ "kind" ] [ "staircases" ] value in
         Volumes
@@ -441,12 +444,14 @@ module Reader (C : CHECKER) = struct
       | _ -> unreadable "instance: must be an object" in
     if fleet then wrong "slo: are looked at for one worker";
     let by_first_token, allowed_times = limit (list "requests" requests) (get field "limits") in
-    let prices =
-      fields "slo, proof" [ "times"; "numerators"; "denominator" ] [ "lines" ]
-        (get field "proof") in
-    (match prices "lines" with
-    | None | Some (List []) -> ()
-    | _ -> wrong "slo: rounds have no lines");
+    let over, digits, border_prices = prices_of_tokens (get field "proof") in
+    (* A price is that of the time after its border; the last border ends the last price. *)
+    let first =
+      match int_of_string_opt digits with
+      | Some n -> n - 1
+      | None -> not_covered "such late prices" in
+    let border i = number (string_of_int (first + i)) in
+    let borders = List.init (List.length border_prices + 1) border in
     let attained = list "slo, attained" (get field "attained") in
     if List.length attained <> List.length policies then
       wrong "slo: needs a number, or null, for each policy";
@@ -465,9 +470,9 @@ module Reader (C : CHECKER) = struct
           Some (found, z "slo, best, attained" (get field "attained")) in
     { by_first_token;
       allowed_times;
-      borders = numbers "slo, times" (get prices "times");
-      border_prices = numbers "slo, numerators" (get prices "numerators");
-      over = z "slo, denominator" (get prices "denominator");
+      borders;
+      border_prices;
+      over;
       claimed = z "slo, ceiling" (get field "ceiling");
       best = best (get field "best");
       counts = List.filter_map Fun.id (List.map2 count policies attained) }
