@@ -339,9 +339,9 @@ def _engines(rows: Sequence[Row], engines: Mapping[str, Any]) -> str:
         return ""
     return (
         "<h2>Engines, ten minutes each</h2><p>Seconds of the processor to a proof, on one thread "
-        "and from the same schedule, or the gap between both sides after 600 of them. CP-SAT and "
-        "HiGHS solve the time-indexed program; they are not asked for more requests of a family "
-        "once they fail. <code>benchmarks/rivals.py</code> makes the table again.</p>"
+        "and from the same schedule, or the gap between both sides after 600 of them. CP-SAT has "
+        "the model of pairs, HiGHS the time-indexed one; neither runs on more requests of a family "
+        "once it fails. <code>benchmarks/rivals.py</code> makes the table again.</p>"
         f'<div class="wide"><table><tr>{head}</tr>{"".join(lines)}</table></div>'
     )
 
