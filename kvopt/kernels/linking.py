@@ -17,7 +17,7 @@ from numba.core.codegen import JITCodeLibrary
 from numba.core.dispatcher import _FunctionCompiler  # type: ignore[attr-defined]
 from numba.core.registry import cpu_target
 
-_TESTED = ("0.68.",)
+TESTED = ("0.68.",)
 """Releases of numba for which functions are left as bitcode."""
 _WRAPPER = "_ZN7cpython"
 """Begin of the names of functions that Python calls."""
@@ -87,7 +87,7 @@ class LinkedLibrary(_Library):  # type: ignore[misc]
 @cache
 def leave_out_machine_code() -> None:
     """Let numba use these libraries, and compile no wrappers of its own functions for kvopt."""
-    if not numba.__version__.startswith(_TESTED):
+    if not numba.__version__.startswith(TESTED):
         return
     codegen = cpu_target.target_context.codegen()
     codegen._library_class = LinkedLibrary  # not before the first use: it loads all of numba
