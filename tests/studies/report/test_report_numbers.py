@@ -109,7 +109,7 @@ def test_curves_are_means_of_what_completed(studied: Path) -> None:
         return replace(
             record,
             instance=replace(
-                record.instance, family="any", requests=size, parameters={}, seed=None
+                record.instance, family="any", requests=size, weight=size, parameters={}, seed=None
             ),
         )
 
