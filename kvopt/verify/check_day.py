@@ -56,7 +56,8 @@ def check_day(folder: str | os.PathLike[str], checked: Checked) -> list[str]:
             _check_window(checked(names[-1]), day, inside, needed, machines, where)
         if machines:
             of = f"{missing:,} of its {len(arriving):,} requests"
-            proved.append(f"  {where} needs at least {machines:,} machines if at most {of} miss")
+            number = "1 machine" if machines == 1 else f"{machines:,} machines"
+            proved.append(f"  {where} needs at least {number} if at most {of} miss")
     total = max(total, claim["value"])
     says = stored["machine_time"]["proved"]
     refuse(says > total, f"{RESULTS}: says machine time {says:,}, the windows give {total:,}")
