@@ -272,7 +272,8 @@ def _swept(
 
     In seconds claims with starts do not say what is cached, and the cache is replayed: computed
     tokens stay after their last user while they fit.  The least recently used leave first, of a
-    request its private tokens, then nodes from the last one, in whole blocks.
+    request its private tokens, then nodes from the last one, in whole blocks.  With ``more`` tokens
+    for each request, what fits then does so in whole blocks of memory as well.
     """
     requests, clock, block = problem.requests, problem.clock, problem.block
     pieces, rows, waits, needed = part
@@ -283,6 +284,7 @@ def _swept(
     }
     begins, ends, chunks = defaultdict(list), defaultdict(list), defaultdict(list)
     unused = _Unused() if replays and clock is not None and problem.paths else None
+    more, room = block - 1, problem.memory // block * block + block - 1
     due: dict[int, int] = defaultdict(int)  # the latest arrival of the requests that start here
     for i, start, end, held in pieces:
         path = problem.paths[i] if problem.paths else ()
@@ -307,13 +309,13 @@ def _swept(
         # Completions: nodes without a user, and private tokens, stay in the cache while they fit.
         prompts = 0
         if unused is not None:
-            held = offset + active * mark + shared
-            unused.drop(held + unused.total - problem.memory, problem.unit)
+            held = offset + active * (mark + more) + shared
+            unused.drop(held + unused.total - room, problem.unit)
         for i, shift, path in sorted(ends[mark], key=itemgetter(0)):
             active, offset = active - 1, offset - shift
             taken[shift % block] -= 1
             if unused is not None:
-                unused.put((i, mark), shift + mark)
+                unused.put((i, mark), shift + mark + more)
             for v in reversed(path):
                 using[v] -= 1
                 shared -= 0 if using[v] else problem.nodes[v]

@@ -22,6 +22,7 @@ from kvopt.incumbent.proofs import Proof
 from kvopt.problem.clocks import Seconds
 from kvopt.problem.instance_files import instance_from_json
 from kvopt.simulate.policies import policy
+from kvopt.verify import verify_text
 
 pytestmark = pytest.mark.usefixtures("processor_clock")
 
@@ -194,3 +195,16 @@ class TestCommand:
         found = json.loads((tmp_path / "c.json").read_text())
         assert [p["outcome"] for p in found["policies"]] == ["completed"] + ["unfinished"] * 2
         assert run("verify", tmp_path / "c.json")[0] == 0
+
+
+def test_a_cache_of_whole_blocks_keeps_what_the_schedule_says() -> None:
+    shapes = ((2, 2, 5, ("a",)), (0, 3, 0, ()), (3, 1, 0, ("a",)), (0, 1, 5, ()))
+    requests = [
+        Request(0, prompt, output, arrival_seconds=time * NANOSECOND, prefix=prefix)
+        for prompt, output, time, prefix in shapes
+    ]
+    instance = Instance(7, requests, block_size=2, block_tokens=2)
+    clock = Seconds(BatchTime([Line(2, 3), Line(3, 2)]))
+    made = certify(instance, ["svf"], clock=clock, scope="sharing", time_limit=1)
+    assert made.runs[0].objective == 108  # by tokens "a" would stay, and save 6
+    assert verify_text(certificate_text(made)).valid
