@@ -30,6 +30,7 @@ from kvopt.bounds.seconds_evaluation import FULL
 from kvopt.bounds.shared_rounds import (
     Rates,
     evaluated,
+    largest_number,
     payments_of_rounds,
     queue_of,
     row_slopes,
@@ -418,9 +419,20 @@ class RoundPrices:
             np.clip(point.waits + step * waits, 0.0, 1.0),
         )
 
+    def _fit_unit(self, point: RoundPoint) -> None:
+        """Make the unit so coarse that compiled loops take the numbers; in Python they are slow."""
+        _, at = self.evaluate(point)
+        columns = self._columns._replace(profile=at.profile)
+        largest = largest_number(columns, at.cells, self._grid, at.shares)
+        over = math.ceil(math.log2(max(largest, 1)) - _LARGEST_BITS + 0.1)  # floats are about right
+        bits = max(_UNIT_BITS[0], self._grid.unit.bit_length() - 1 - max(over, 0))
+        self._grid = self._grid._replace(unit=2**bits)
+
     def proof(self, point: Point) -> SharedRoundsProof:
         """Return the proof of a point."""
         point = RoundPoint(*point)
+        if self.users:
+            self._fit_unit(point)
         shares, backlog = self._shares(point)
         unit, cell = self._grid.unit, int(self._grid.cell)
         proof = SharedRoundsProof(

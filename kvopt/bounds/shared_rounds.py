@@ -160,7 +160,7 @@ def evaluated(
     cells = priced(rates, prices, *charges(columns, shares, grid))
     kind, never = columns.arrivals.dtype, float(_BEYOND)
     if kind.hasobject:
-        is_small = fits(_largest(columns, cells, grid, shares))
+        is_small = fits(largest_number(columns, cells, grid, shares))
         kind, never = (np.dtype(np.int64), NEVER) if is_small else (kind, _BEYOND)
     payments, search = Payments.of(len(columns.arrivals), kind), quick(find_cheapest, kind)
     numbers = in_kind(cells, kind), in_kind(columns, kind), in_kind(shares, kind)
@@ -296,7 +296,9 @@ def sums_over(first: Integers, last: Integers, numbers: Numbers, count: int) -> 
     return sums
 
 
-def _largest(columns: RoundColumns, cells: CellPrices, grid: CellGrid, shares: Shares) -> int:
+def largest_number(
+    columns: RoundColumns, cells: CellPrices, grid: CellGrid, shares: Shares
+) -> int:
     """Return a limit of all numbers in `find_cheapest`.
 
     A wait, services in the longest time that they may take, a prompt with its nodes, and tokens.
