@@ -296,9 +296,7 @@ def sums_over(first: Integers, last: Integers, numbers: Numbers, count: int) -> 
     return sums
 
 
-def largest_number(
-    columns: RoundColumns, cells: CellPrices, grid: CellGrid, shares: Shares
-) -> int:
+def largest_number(columns: RoundColumns, cells: CellPrices, grid: CellGrid, shares: Shares) -> int:
     """Return a limit of all numbers in `find_cheapest`.
 
     A wait, services in the longest time that they may take, a prompt with its nodes, and tokens.
