@@ -552,12 +552,7 @@ def test_runs_with_pauses_that_are_none_are_invalid(
     said = in_seconds()
     rows = [{"arrival": 0, "prompt": 1, "output": 2}]
     said.update(upper=None, lower=None, policies=[])
-    said["instance"] = {
-        "schema": "kvopt.instance/1",
-        "memory": 5,
-        "round_ms": 1,
-        "requests": rows,
-    }
+    said["instance"] = {"schema": "kvopt.instance/1", "memory": 5, "round_ms": 1, "requests": rows}
     proof = prices_between([0, 1], [0], 1, [0])
     run = {"value": 0, "segments": segments, "attained": 1}
     said["slo"] = {

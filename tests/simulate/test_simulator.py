@@ -319,10 +319,7 @@ def test_a_run_stops_when_asked(clock: Clock) -> None:
 # ---- the check of runs -------------------------------------------------------------
 
 SOUND = PolicyRun(
-    Instance(7, [Request(0, 1, 4), Request(1, 1, 3)]),
-    (2, 1),
-    lost=(Lost(0, 0, 1),),
-    policy="x",
+    Instance(7, [Request(0, 1, 4), Request(1, 1, 3)]), (2, 1), lost=(Lost(0, 0, 1),), policy="x"
 )
 
 
