@@ -609,12 +609,12 @@ def test_a_report_says_that_it_counts_blocks(scope: str) -> None:
 
 
 def test_a_search_that_is_too_long_leaves_what_is_known() -> None:
-    known = found(LARGER["far apart"])
-    assert known.objective is not None
-    assert known.lower is not None
+    lengthy = found(LARGER["far apart"])
+    assert lengthy.objective is not None
+    assert lengthy.lower is not None
     assert any(
         note.startswith("orders with pauses: ") and "are more than the limit" in note
-        for note in known.notes
+        for note in lengthy.notes
     )
 
 

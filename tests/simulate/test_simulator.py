@@ -131,9 +131,9 @@ def test_nothing_of_what_has_not_arrived_can_be_used() -> None:
             self._sign = 1
 
         def admit(self, view: View) -> Iterable[int]:
-            known = [i for i, at in enumerate((0, 3, 9)) if at <= view.now]
-            assert [view.prompts[i] for i in known] == [(1, 1, 4)[i] for i in known]
-            assert [view.arrivals[i] for i in known] == [(0, 3, 9)[i] for i in known]
+            arrived = [i for i, at in enumerate((0, 3, 9)) if at <= view.now]
+            assert [view.prompts[i] for i in arrived] == [(1, 1, 4)[i] for i in arrived]
+            assert [view.arrivals[i] for i in arrived] == [(0, 3, 9)[i] for i in arrived]
             return super().admit(view)
 
     assert run(SOON_AND_LATER, Looking()).outcome is Outcome.COMPLETED
