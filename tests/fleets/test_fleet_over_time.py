@@ -507,6 +507,7 @@ def test_windows_that_fail_get_more_and_others_fewer() -> None:
         best = known(lower_counts(windows, simulated, start, (1, 1, 1, 1)))
         assert best.counts == needs
     assert lower_counts(windows, lambda _: None, (1, 1, 1, 1), (1, 1, 1, 1)) is None
+    assert lower_counts(windows, simulated, (1, 5, 1, 3), (1, 1, 1, 1), attempts=1) is None
 
 
 def test_results_become_facts_a_frame_and_a_picture() -> None:
