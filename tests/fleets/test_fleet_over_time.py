@@ -370,6 +370,7 @@ def folder(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     assert min(proved) > 1
     verdict = verify(tmp_path)
     assert verdict.valid, verdict.lines
+    assert max(map(len, verdict.lines)) <= 80
     for k, machines in enumerate(proved, 1):
         assert any(f"window {k} needs at least {machines} machines" in s for s in verdict.lines)
     return tmp_path
