@@ -367,6 +367,7 @@ def certified(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathF
     assert min(proved) > 1
     verdict = verify(path)
     assert verdict.valid, verdict.lines
+    assert max(map(len, verdict.lines)) <= 80
     for k, machines in enumerate(proved, 1):
         assert any(f"window {k} needs at least {machines} machines" in s for s in verdict.lines)
     return path
