@@ -65,7 +65,7 @@ class Prefixes(Struct, frozen=True, tag_field="name", tag="prefixes"):
     numerators: tuple[tuple[int, ...], ...]
 
 
-class MachinePrices(Struct, frozen=True, tag_field="name", tag="machine"):
+class MachinePrices(Struct, frozen=True, tag_field="name", tag="machine", omit_defaults=True):
     """Prices of machine time in seconds, see `kvopt.bounds.slo_ceiling`.
 
     Parameters
@@ -76,11 +76,15 @@ class MachinePrices(Struct, frozen=True, tag_field="name", tag="machine"):
         Prices in these intervals.
     lines
         Positions of the lines of the model that give the machine time of requests.
+    reach
+        Requests that leave others at most so much time pay for fixed parts by their prompts
+        (Theorem 6.6); 0 if all pay by the tokens that they hold.
     """
 
     times: tuple[int, ...]
     numerators: tuple[int, ...]
     lines: tuple[int, ...]
+    reach: int = 0
 
 
 class PriceProof(Struct, frozen=True, tag_field="kind", tag="prices"):

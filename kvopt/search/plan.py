@@ -155,9 +155,17 @@ def _knows_prefixes(search: Search) -> bool:
 
 
 def _has_conversations(search: Search) -> bool:
-    """Whether it is in seconds, and prefixes are its only further field."""
-    shares = search.problem.scope.covers(Scope.SHARING) and bool(search.instance.extras)
-    return shares and _knows_prefixes(search)
+    """Whether it is in seconds, and prefixes and weights are its only further fields."""
+    shares = search.problem.scope.covers(Scope.SHARING) and _in_seconds(search)
+    fields = search.instance.extras in (("prefix",), ("weight", "prefix"))
+    return shares and fields and not search.problem.in_blocks
+
+
+def _has_first_run(search: Search) -> bool:
+    """Whether loops run it at once on one machine, and its bounds take longer than moments."""
+    runs = "prefix" not in search.instance.extras or _has_conversations(search)
+    is_large = len(search.instance) > _MAX_SOLVER_ONLY
+    return _in_seconds(search) and runs and is_large and not search.problem.is_fleet
 
 
 def _is_for_beams(search: Search) -> bool:
@@ -220,6 +228,9 @@ FIRST = (
     PlanStage("eager", _in_seconds, stages.offer_eager),
 )  # fmt: skip
 """Stages that take moments, under any limit."""
+
+FIRST_RUN = (PlanStage("first run", _has_first_run, stages.offer_first_run, 0.05),)
+"""A good schedule before bounds in seconds, if its loops are compiled soon."""
 
 PRICES = (
     PlanStage("staircases", _always, stages.offer_staircases),
@@ -443,7 +454,7 @@ def auto(search: Search, _: Budget | None = None) -> None:
     if search.schedule is None and _is_listed(search):
         stages.offer_lists(search)
     with solver_while_compiling(search):
-        run(BOUNDS + SEARCHES, search, search.budget)
+        run(FIRST_RUN + BOUNDS + SEARCHES, search, search.budget)
 
 
 def solving(search: Search) -> None:
@@ -474,7 +485,7 @@ def explained(search: Search) -> Iterator[tuple[str, float]]:
     driver = Driver(search)
     driver.begin()
     yield from _explained(IN_TIME, search, search.budget.left, "")
-    yield from driver.explained(BOUNDS + SEARCHES)
+    yield from driver.explained(FIRST_RUN + BOUNDS + SEARCHES)
 
 
 def _explained(

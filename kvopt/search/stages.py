@@ -26,6 +26,7 @@ from kvopt.heuristics.seconds.worker_moves import offer_one_by_one, policies_for
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.interrupts import run_in_thread
 from kvopt.incumbent.proofs import CheckedBound, VolumeProof, lines_of, prices_of, token_prices
+from kvopt.kernels import compiler
 from kvopt.kernels.budget import Budget
 from kvopt.problem.clocks import Seconds
 from kvopt.problem.instance import Instance
@@ -381,12 +382,24 @@ search_orders_with_pauses = Compiled(
 """Find schedules by orders; the first one is found under any limit."""
 search_servers = Compiled("servers", "kvopt.heuristics.seconds.server_search:search_servers")
 """Offer servers with good settings."""
+offer_first_server = Compiled(
+    "servers", "kvopt.heuristics.seconds.server_search:offer_first_server"
+)
+"""Offer a server with usual settings."""
 search_conversations = Compiled(
     "conversations", "kvopt.heuristics.seconds.waiting_turns:search_conversations"
 )
 """Offer runs in which requests wait for later turns of their conversation."""
 search_over_time = Compiled("servers", "kvopt.heuristics.seconds.server_search:search_over_time")
 """Offer servers with settings that change over time."""
+
+
+def offer_first_run(search: Search, budget: Budget) -> None:
+    """Offer a run of conversations or of a server, which takes moments once loops are compiled."""
+    has_prefixes = "prefix" in search.instance.extras
+    begin = search_conversations if has_prefixes else offer_first_server
+    with compiler.wait_until(budget.over):
+        begin(search, Budget(0.0))
 
 
 # ---- problems in rounds with several fields that no search knows together ---------------------

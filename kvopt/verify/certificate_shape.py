@@ -44,7 +44,7 @@ _RESOURCES = (
     {"name": "tokens", "first": int, "numerators": [int]},
     {"name": "slots", "capacity": int, "times": [int], "numerators": [int]},
     {"name": "prefixes", "denominator": int, "times": [int], "numerators": [[int]]},
-    {"name": "machine", "times": [int], "numerators": [int], "lines": [int]},
+    {"name": "machine", "times": [int], "numerators": [int], "lines": [int], "reach?": int},
 )
 _PRICES = {"kind": "prices", "denominator": int, "resources": [_RESOURCES]}
 _PARTS = (

@@ -146,10 +146,7 @@ class TestSweep:
     def test_a_label_with_more_children_than_there_is_room_for_keeps_them_all(self) -> None:
         instance = instance_of(10_000, [(0, 0, 2 + i) for i in range(14)])
         forward = ForwardSearch(
-            States.of(instance),
-            predecessors_of(instance),
-            without_prices(instance, 9),
-            10_000,
+            States.of(instance), predecessors_of(instance), without_prices(instance, 9), 10_000
         )
         with pytest.raises(TooWide, match="at round 1"):
             forward.search_exhaustively(20_000)

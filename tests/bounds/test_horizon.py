@@ -9,13 +9,7 @@ import pytest
 from brute_force import Starts, best_starts, last_time, makespan, optimum, tel
 from effort import many
 from known import known
-from strategies import (
-    Problem,
-    instance_of,
-    plain,
-    random_feasible_starts,
-    random_instances,
-)
+from strategies import Problem, instance_of, plain, random_feasible_starts, random_instances
 
 from kvopt import run
 from kvopt.bounds.start_windows import start_windows

@@ -552,12 +552,7 @@ def test_runs_with_pauses_that_are_none_are_invalid(
     said = in_seconds()
     rows = [{"arrival": 0, "prompt": 1, "output": 2}]
     said.update(upper=None, lower=None, policies=[])
-    said["instance"] = {
-        "schema": "kvopt.instance/1",
-        "memory": 5,
-        "round_ms": 1,
-        "requests": rows,
-    }
+    said["instance"] = {"schema": "kvopt.instance/1", "memory": 5, "round_ms": 1, "requests": rows}
     proof = prices_between([0, 1], [0], 1, [0])
     run = {"value": 0, "segments": segments, "attained": 1}
     said["slo"] = {
@@ -614,12 +609,12 @@ def test_a_report_says_that_it_counts_blocks(scope: str) -> None:
 
 
 def test_a_search_that_is_too_long_leaves_what_is_known() -> None:
-    known = found(LARGER["far apart"])
-    assert known.objective is not None
-    assert known.lower is not None
+    lengthy = found(LARGER["far apart"])
+    assert lengthy.objective is not None
+    assert lengthy.lower is not None
     assert any(
         note.startswith("orders with pauses: ") and "are more than the limit" in note
-        for note in known.notes
+        for note in lengthy.notes
     )
 
 

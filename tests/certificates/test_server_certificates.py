@@ -232,7 +232,7 @@ def test_servers_are_certified(tmp_path: Path) -> None:
         scope = "sharing+" * ("prefix" in instance.extras) + "pauses+chunks"
         found = certify(
             instance, names, clock=made.clock, router=_router(instance), scope=scope,
-            time_limit=0.3, threads=1,
+            time_limit=0.15, threads=1,
         )  # fmt: skip
         write_certificate(found, path)
         assert verify(path).lines[-1] == "VALID", (seed, verify(path).lines)
@@ -243,7 +243,7 @@ def test_servers_are_certified(tmp_path: Path) -> None:
             best += found.objective == one.objective and one.finds_tokens
         given = found.runs[seed % 4]
         begun = solve(
-            instance, clock=made.clock, scope=scope, start=given, time_limit=0.1, threads=1
+            instance, clock=made.clock, scope=scope, start=given, time_limit=0.05, threads=1
         )
         assert not begun.faults
         assert known(begun.objective) <= given.objective

@@ -43,10 +43,14 @@ _LOCAL_SEARCH_BESIDE = 0.2
 """Share of the time: local search in a thread parallel to forward searches."""
 _GROWTH = 3
 """Factor of beam width and label limit from one stage to the next."""
-_MIN_LOCAL_SEARCH = 20.0
-"""Shortest local search parallel to forward searches, in seconds."""
+_MIN_LOCAL_SEARCH, _LOCAL_SEARCH_FIRST = 20.0, 5.0
+"""Shortest local search parallel to forward searches, in seconds; all of it beside exhaustive ones,
+whose beams soon find more."""
 _FIRST_LABELS = 1000
 """Labels in a round of the first search for a better bound."""
+_ROUGH, _TRIAL = 2, 1.5
+"""Stages whose prices are too rough for a search for all better schedules of few requests that no
+checker repeats, and its time as a share of all time before it."""
 _HORIZON = 5
 """Rounds of the look-ahead of beam searches for many requests."""
 
@@ -81,7 +85,9 @@ def _run(search: Search, many: bool, max_sets: int) -> None:
     # Where forward searches may prove the optimum, local search beside them ends soon.
     budget = search.budget
     if is_priced and len(search.instance) <= MOST_REQUESTS:
-        budget = budget.part(most=max(_LOCAL_SEARCH_BESIDE * budget.left, _MIN_LOCAL_SEARCH))
+        most = max(_LOCAL_SEARCH_BESIDE * budget.left, _MIN_LOCAL_SEARCH)
+        is_searched = len(search.instance) <= search.limits.params.exact_searchable
+        budget = budget.part(most=_LOCAL_SEARCH_FIRST if is_searched else most)
     errors: list[Exception] = []
 
     def improve_beside() -> None:
@@ -114,26 +120,32 @@ def _bound_and_search(search: Search, many: bool, max_sets: int) -> None:
     count = len(search.instance)
     width, labels, forward, optimum = FIRST_WIDTH, _FIRST_LABELS, None, None
     patience = _CLIMB_BEFORE_SEARCH if count <= MOST_REQUESTS else 1.0
+    is_trial = not (many or search.checkable)
     began, searching = wall_time(), 0.0
     fixes = search.limits.presolve
     try:
-        for ascent in states_priced(search, search.budget, fixes=fixes, patience=patience):
+        priced = states_priced(search, search.budget, fixes=fixes, patience=patience)
+        for stage, ascent in enumerate(priced):
             if count > MOST_REQUESTS:
                 continue
             # Schedules first: better ones make the exhaustive search shorter.
             forward = Forward(search, ascent, ascent.evaluation, max_sets=max_sets)
-            forward.search_with_beam(width, _HORIZON if many else 0)
-            width = min(_GROWTH * width, WIDTH)
-            # Half of the time at most: a better bound makes the next search shorter.
+            if not (is_trial and stage == _ROUGH):
+                forward.search_with_beam(width, _HORIZON, repeats=many)
+                width = min(_GROWTH * width, WIDTH)
+            # Half of the time at most: a better bound makes the next search shorter.  Few requests
+            # are searched as soon as prices are fair, if no checker has to repeat it.
             since = wall_time()
             if count <= search.limits.params.exact_searchable and 2.0 * searching <= since - began:
-                part = search.budget.part(0.5, 2.0 * (since - began))
-                if forward.raises(labels) or forward.excludes_all(
-                    label_limit(search), part, many=many
+                part = search.budget.part(0.5, (_TRIAL if is_trial else 2.0) * (since - began))
+                if forward.raises(labels) or (
+                    (stage >= _ROUGH or not is_trial)
+                    and forward.excludes_all(label_limit(search), part, many=many)
                 ):
                     optimum = search.schedule.objective
                 searching += wall_time() - since
-            labels = min(_GROWTH * labels, RISING_LABELS)
+            if stage >= _ROUGH or not is_trial:
+                labels = min(_GROWTH * labels, RISING_LABELS)
         # Prices rise no more: all remaining time is for the gap.
         if forward and not optimum:
             if forward.finishes(WIDTH):
