@@ -312,16 +312,14 @@ class TestDualAscent:
 
 
 def objective_end(instance: Instance) -> int:
-    schedule = searched(instance).schedule
-    return known(schedule).makespan
+    return known(searched(instance).schedule).makespan
 
 
 def test_closed_starts_cost_more_than_any_budget() -> None:
     instance = generate("arrival-2", 20, seed=1)
     search = searched(instance)
     rising = next(states_priced(search, search.budget))
-    evaluation = rising.evaluation
-    rising.fix_starts(evaluation, objective(search))
+    rising.fix_starts(rising.evaluation, objective(search))
     left = evaluate(
         rising.states,
         Knots.every(1, 5),

@@ -43,8 +43,7 @@ def searched(instance: Instance, **options: object) -> Search:
 
 
 def found(method: str, instance: Instance, seconds: float) -> int:
-    value = bound(instance, method, threads=1, time_limit=seconds).value
-    return known(value)
+    return known(bound(instance, method, threads=1, time_limit=seconds).value)
 
 
 def test_the_total_is_that_of_the_evaluation_with_tables() -> None:

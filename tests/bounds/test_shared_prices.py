@@ -151,8 +151,7 @@ def test_sessions_are_bounded_by_shares_that_change(tmp_path: Path) -> None:
     instance = sessions(20)
     found, plain = offered(instance, 0.3), bound(instance, "lagrangian", time_limit=0.3)
     assert found.value > 1.03 * known(plain.value)
-    best = bound(instance, time_limit=0.5)
-    assert isinstance(known(best.checked).proof, PriceProof)
+    assert isinstance(known(bound(instance, time_limit=0.5).checked).proof, PriceProof)
     certificate = Certificate(instance, None, found, scope=Scope.SHARING)
     (tmp_path / "c.json").write_text(certificate_text(certificate))
     lines = verify(tmp_path / "c.json").lines

@@ -225,8 +225,7 @@ def test_a_restart_counts_by_the_run_that_is_not_lost() -> None:
     """Of two that start at once one is evicted: its first token is lost, so one attains."""
     pair = [(0, 0, 2), (0, 0, 2)]
     instance = instance_of(2, pair)
-    found = slo_ceiling(instance, within(instance, ttft=1))
-    assert found.value == 1
+    assert slo_ceiling(instance, within(instance, ttft=1)).value == 1
     assert most_in_time(2, pair, [Due(1)] * 2, scope="pauses") == 2
     paused = slo_ceiling(instance, within(instance, ttft=1), scope=Scope.PAUSES)
     assert paused.value == 2

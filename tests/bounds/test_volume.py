@@ -105,8 +105,7 @@ def test_it_raises_the_bound_of_papers_families() -> None:
     instance = generate("arrival-1", seed=0)
     found = bound(instance, "volume")
     assert known(found.value) > 1.15 * volume_bound(instance)
-    schedule = run(instance, "svf").schedule
-    verified(Certificate(instance, known(schedule), found.checked))
+    verified(Certificate(instance, known(run(instance, "svf").schedule), found.checked))
 
 
 def test_a_claim_above_is_refused(tmp_path: Path) -> None:

@@ -626,8 +626,7 @@ def test_prices_of_late_requests_are_valid_and_written_again(tmp_path: Path, bef
     content = certificate(late, random.Random(1), lower={"value": 3, "proof": proof})
     assert judged(tmp_path / "c.json", content).valid
     write_certificate(read_certificate(tmp_path / "c.json"), tmp_path / "d.json")
-    again = json.loads((tmp_path / "d.json").read_text())
-    assert again["lower"]["proof"] == proof
+    assert json.loads((tmp_path / "d.json").read_text())["lower"]["proof"] == proof
     assert verify(tmp_path / "d.json").valid
 
 

@@ -65,8 +65,7 @@ def in_seconds() -> dict[str, Any]:
     content: dict[str, Any] = json.loads(
         certificate_text(certify(Instance(5, requests), ["fcfs"], clock=roof))
     )
-    value = Claims(content).nanoseconds(TIMED)
-    content["policies"].append({**TIMED, "value": value})
+    content["policies"].append({**TIMED, "value": Claims(content).nanoseconds(TIMED)})
     return content
 
 
@@ -205,8 +204,7 @@ class TestShape:
         self, tmp_path: Path, place: Place, value: object
     ) -> None:
         content = certificate(EC1, random.Random(1))
-        verdict = judged(tmp_path / "c", changed(content, place, lambda _: value))
-        assert_unreadable(verdict)
+        assert_unreadable(judged(tmp_path / "c", changed(content, place, lambda _: value)))
 
     @pytest.mark.parametrize(
         ("place", "value"),

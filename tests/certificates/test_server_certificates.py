@@ -213,8 +213,7 @@ def test_half_a_prompt_waits_in_memory() -> None:
     assert made.violations() == []
     drawn = Served("waits", made, random.Random(0))
     assert not refusal(both, made, drawn.claim)
-    again = replace(made, chunks=half[:1])
-    assert again.objective == made.objective + 3
+    assert replace(made, chunks=half[:1]).objective == made.objective + 3
     tight = replace(both, memory=5)
     assert replace(made, instance=tight).violations() == ["time 2: 6 tokens held, memory is 5"]
     assert "6 tokens are held" in refusal(tight, made, drawn.claim)

@@ -219,8 +219,7 @@ class TestBudget:
     @pytest.fixture
     def path(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         proof = {"kind": "volume", "staircases": [[1, 2, 5]]}
-        found = claimed(9, rows(*[(0, 1, 2)] * 30), proof)
-        (tmp_path / "c").write_text(json.dumps(found))
+        (tmp_path / "c").write_text(json.dumps(claimed(9, rows(*[(0, 1, 2)] * 30), proof)))
         monkeypatch.setattr("kvopt.verify.step_budget.STEPS", 3_000)
         return tmp_path / "c"
 

@@ -155,8 +155,7 @@ def test_a_wide_interval_comes_first_and_is_drawn_as_unknown(
     text = (out / "headroom.html").read_text()
     page = Page(text)
     assert page.loads == page.handlers == []
-    answers = re.findall('<p class="answer">(.*?)</p>', text)
-    assert answers[0].startswith("Not decided")
+    assert re.findall('<p class="answer">(.*?)</p>', text)[0].startswith("Not decided")
     assert "<pattern" in text, "the range of the optimum is hatched"
     assert "the optimum, unknown in this range" in text
 

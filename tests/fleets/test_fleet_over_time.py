@@ -422,8 +422,7 @@ def test_spoiled_numbers_of_windows_are_refused(
 def test_spoiled_results_of_a_day_are_refused(
     folder: Path, changed: dict[str, object], status: int, reason: str
 ) -> None:
-    results = json.loads((folder / "every.json").read_text())
-    write_results(folder, {**results, **changed})
+    write_results(folder, {**json.loads((folder / "every.json").read_text()), **changed})
     verdict = verify(folder)
     assert verdict.exit_status == status
     assert reason in verdict.lines[-1]
@@ -505,8 +504,7 @@ def test_windows_that_fail_get_more_and_others_fewer() -> None:
         )
 
     for start in ((1, 1, 1, 1), (9, 9, 9, 9), (1, 9, 1, 9)):
-        best = known(lower_counts(windows, simulated, start, (1, 1, 1, 1)))
-        assert best.counts == needs
+        assert known(lower_counts(windows, simulated, start, (1, 1, 1, 1))).counts == needs
     assert lower_counts(windows, lambda _: None, (1, 1, 1, 1), (1, 1, 1, 1)) is None
     assert lower_counts(windows, simulated, (1, 5, 1, 3), (1, 1, 1, 1), attempts=1) is None
 

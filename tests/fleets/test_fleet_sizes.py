@@ -238,8 +238,7 @@ class TestFolderOfEachMeasure:
                 else:
                     assert 30 - value in (of.in_time.ceiling, of.in_time.best_attained)
         said: list[str] = []
-        again = ask(observer=said.append)
-        assert (again.to_json(), said) == (found.to_json(), [])
+        assert (ask(observer=said.append).to_json(), said) == (found.to_json(), [])
         more = ask(policies=["fcfs"])
         assert "central + fcfs" in more.labels
         for old, new in zip(found.bands, more.bands, strict=True):

@@ -101,8 +101,7 @@ def test_beams_widen_within_time_and_memory(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_a_beam_that_has_to_stop_makes_a_whole_run() -> None:
-    found = made_by_beams(MIXED, ROOF, budget=Budget(0.0))
-    assert found.completed == len(MIXED)
+    assert made_by_beams(MIXED, ROOF, budget=Budget(0.0)).completed == len(MIXED)
 
 
 def test_what_is_too_large_or_too_small_is_left_alone() -> None:

@@ -89,8 +89,7 @@ def test_pauses_are_searched_in_full() -> None:
         memory, requests = plain(instance)
         least = optimum(memory, requests, scope="pauses")
         for target in (least + 1, least + 9):
-            found = known(best_below(memory, requests, target, pauses=True))
-            assert found[0] == least
+            assert known(best_below(memory, requests, target, pauses=True))[0] == least
         assert best_below(memory, requests, least, pauses=True) is None
         search = Search(Problem(instance, scope=Scope.PAUSES), Limits(params=BRIEF))
         search_with_pauses(search, search.budget, longest_cycle=60)
