@@ -143,7 +143,10 @@ def drawn_prices(case: Case, source: random.Random) -> dict[str, Any]:
     lines: Sequence[int] | None = None
     if case.server:
         lines = [0] if "chunks" in case.scope else range(len(case.server.lines))
-    return prices_between(borders, prices, 60 * size, lines)
+    drawn = prices_between(borders, prices, 60 * size, lines)
+    if lines:
+        drawn["resources"][0]["reach"] = source.choice((0, source.randint(1, 12), last))
+    return drawn
 
 
 def drawn_shared(case: Case, source: random.Random) -> dict[str, Any]:
@@ -255,7 +258,8 @@ def test_ceiling_and_floor_hold_the_most_of_all_fleets_between_them() -> None:
 def test_no_prices_prove_less_than_fleets_reach() -> None:
     source, helped = random.Random(7), 0
     for drawn in fleets(2500, 9):
-        case = drawn.of_a_backlog()
+        case = drawn if source.random() < 0.2 else drawn.of_a_backlog()
+        case = case._replace(memory=case.memory + source.choice((0, 0, 9)))
         value, misses = judged(case, drawn_prices(case, source))
         if value < len(case.requests) - misses:
             assert value >= case.most, case
@@ -305,6 +309,31 @@ def test_requests_pay_for_the_rounds_that_they_share() -> None:
         problem = Problem(10**6, requests, clock=clock).within("" if change else "chunks")
         with pytest.raises(Invalid, match=reason):
             checked_most(problem, {**content, **change}, dues, Work())
+
+
+def test_requests_that_few_can_join_pay_for_rounds_by_their_prompts() -> None:
+    """Prompts of 146 ms, 25 rounds of 7.2 ms, all within 3.2 s: no more than 20."""
+    instance, model = (
+        Instance(10**6, [Request(0, 2000, 25)] * 30),
+        BatchTime([Line(7_200_000, 73_127)]),
+    )
+    levels = Slo(e2e="3200ms").levels(instance, rounds=False)
+    found = slo_ceiling(instance, levels, model, scope=Scope.PAUSES_AND_CHUNKS)
+    assert found.value == 20
+    content = to_builtins(found.proof)
+    (machine,) = content["resources"]
+    dues = [checked.Due(*due) for due in zip(*levels, strict=True)]
+    problem = Problem(10**6, [Plain(0, 2000, 25)] * 30, clock=Clock.of(model.to_json()))
+
+    def proved(reach: int) -> int:
+        proof = {**content, "resources": [{**machine, "reach": reach}]}
+        return checked_most(problem.within("pauses+chunks"), proof, dues, Work())[0]
+
+    assert proved(machine["reach"]) == 20
+    # No request has a shorter reach, and pays.
+    assert proved(machine["reach"] - 1) == 22
+    with pytest.raises(Invalid, match="not negative"):
+        proved(-1)
 
 
 def test_prices_prove_no_less_with_longer_limits_or_more_machines() -> None:

@@ -284,7 +284,7 @@ AHEAD: tuple[dict[str, Any], ...] = (
     {"kind": "volume", "staircases": [[1]]},
     {"kind": "configurations", "target": None, "searched": False, "stages": []},
     {"kind": "prices", "denominator": 1, "resources": [SLOTS]},
-    {"kind": "search", "prices": prices_proof(9, 1, [1]), "target": 1},
+    {"kind": "branches", "target": 1, "branches": [], "leaves": [[0, 1]]},
 )
 """Proofs that look ahead along a run."""
 FLEET: dict[str, tuple[Change, str]] = {
@@ -306,7 +306,7 @@ FLEET: dict[str, tuple[Change, str]] = {
     "deadlines": (lambda c: c.update(deadlines={}), "deadlines are service levels now"),
     "pauses": (lambda c: c.update(upper={"value": 3, "segments": [[[1, 1]]] * 3}), "2 workers"),
     "a start too early": (lambda c: c["upper"].update(starts=[0, -1, 0]), "before it arrives"),
-    "a search": (lambda c: c["lower"].update(proof=AHEAD[-1]), "one worker"),
+    "branches": (lambda c: c["lower"].update(proof=AHEAD[-1]), "one worker"),
 }
 TIMED: dict[str, tuple[Change, str]] = {
     "a better bound": (lambda c: c["lower"].update(value=17), "the proof gives 16"),

@@ -144,12 +144,23 @@ class TestMutations:
         prices_proof(3, 0, [1]),
         prices_proof(3, -5, [1]),
         *(
-            {"kind": "search", "prices": prices, "target": 9}
-            for prices in (
-                prices_proof(0, 1, [1]),
-                prices_proof(9, 0, [1]),
-                prices_proof(9, 1, [-1]),
-                {**prices_proof(9, 1, [1]), "resources": prices_proof(9, 1, [1])["resources"] * 2},
+            {"kind": "branches", "target": 99, "branches": branches, "leaves": leaves}
+            for branches, leaves in (
+                ([], []),
+                ([], [[0]]),
+                ([], [[0, 0]]),
+                ([], [[0, 1, 0]]),
+                ([], [[0, 1], [1, 1]]),
+                ([[0, 1]], [[1, 1], [2, 1]]),
+                ([[0, 1]], [[1, 1, 0, -1], [2, 1], [3, 1]]),
+                ([[0, 1]], [[1, 1, 5, 1], [2, 1], [3, 1]]),
+                ([[0, 1], [0, 1]], [[1, 1], [2, 1], [3, 1]]),
+                ([[0, 0]], [[1, 1], [2, 1], [3, 1]]),
+                ([[0, 9]], [[1, 1], [2, 1], [3, 1]]),
+                ([[0, -1]], [[1, 1], [2, 1], [3, 1]]),
+                ([[]], [[1, 1]]),
+                ([[-1]], [[1, 1], [2, 1]]),
+                ([[-9, 3]], [[1, 1], [2, 1]]),
             )
         ),
         *({"kind": "volume", "staircases": [steps]} for steps in ([], [0], [-1, 2], [3, 2])),

@@ -367,6 +367,7 @@ def certified(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathF
     assert min(proved) > 1
     verdict = verify(path)
     assert verdict.valid, verdict.lines
+    assert max(map(len, verdict.lines)) <= 80
     for k, machines in enumerate(proved, 1):
         assert any(f"window {k} needs at least {machines} machines" in s for s in verdict.lines)
     return path
@@ -505,6 +506,7 @@ def test_windows_that_fail_get_more_and_others_fewer() -> None:
     for start in ((1, 1, 1, 1), (9, 9, 9, 9), (1, 9, 1, 9)):
         assert known(lower_counts(windows, simulated, start, (1, 1, 1, 1))).counts == needs
     assert lower_counts(windows, lambda _: None, (1, 1, 1, 1), (1, 1, 1, 1)) is None
+    assert lower_counts(windows, simulated, (1, 5, 1, 3), (1, 1, 1, 1), attempts=1) is None
 
 
 def test_results_become_facts_a_frame_and_a_picture() -> None:
