@@ -219,23 +219,24 @@ class ConfigurationProof(Struct, frozen=True, tag_field="kind", tag="configurati
     cuts: tuple[int, ...] = ()
 
 
-class SearchProof(Struct, frozen=True, tag_field="kind", tag="search"):
-    """An exhaustive search under prices of tokens found no schedule below a target.
+class BranchProof(Struct, frozen=True, tag_field="kind", tag="branches"):
+    """A tree of cases in each of which sums of starts prove a bound, see `kvopt.bounds.branches`.
 
     Parameters
     ----------
-    prices
-        Prices by which partial schedules are dropped.
     target
-        No schedule has a smaller total latency.
-    kept, cuts
-        As in `ConfigurationProof`.
+        The bound is about schedules of a smaller total latency; others are no better.
+    branches
+        Of each node with children, a case before its children: a request and those that may be
+        active at its completion, or -1 - i and a time to which request i starts, or later.
+    leaves
+        Of each node without children its place among all nodes, a denominator, and pairs of a row
+        and its multiplier.
     """
 
-    prices: PriceProof
     target: int
-    kept: tuple[int, ...] = ()
-    cuts: tuple[int, ...] = ()
+    branches: tuple[tuple[int, ...], ...]
+    leaves: tuple[tuple[int, ...], ...]
 
 
 class PartProof(Struct, frozen=True, rename={"begin": "from"}):
@@ -251,7 +252,7 @@ class PartProof(Struct, frozen=True, rename={"begin": "from"}):
     """
 
     begin: int
-    proof: PriceProof | VolumeProof | ConfigurationProof | SearchProof
+    proof: PriceProof | VolumeProof | ConfigurationProof | BranchProof
 
 
 class SplitProof(Struct, frozen=True, tag_field="kind", tag="split"):
@@ -353,7 +354,7 @@ Proof = (
     PriceProof
     | VolumeProof
     | ConfigurationProof
-    | SearchProof
+    | BranchProof
     | SplitProof
     | SharesProof
     | SharedRoundsProof
