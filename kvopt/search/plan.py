@@ -282,6 +282,7 @@ BOUND_ONLY_STAGES = (
               and len(s.instance) <= _MAX_EXACT_IN_BOUND, stages.run_exact),
     PlanStage("states", lambda s: _has_starts_on_one(s) and has_configurations(s),
               stages.ascend_states),
+    PlanStage("branches", lambda s: _has_few_cases(s) and _has_time(s), stages.search_branches),
 )  # fmt: skip
 """Rows that replace searches in `bound`: bounds for few configurations."""
 
