@@ -26,7 +26,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support"))
 
-from certificates import numbers_in, prices_between, random_proof
+from certificates import in_file, numbers_in, prices_between
 from claims import Problem, untrue
 from configuration_proofs import drawn_cuts, drawn_stage, good_stage, with_cuts
 from drawn_claims import (
@@ -34,11 +34,14 @@ from drawn_claims import (
     bound_of,
     drawn,
     proof_of,
+    random_branches,
     restricted,
     shared_prices,
     shared_rounds,
     some_lines,
 )
+from grown_trees import grown_tree
+from strategies import instance_of
 
 from kvopt.kernels.pipes import writing_output
 from kvopt.verify import verify_text
@@ -176,7 +179,7 @@ class Attack:
         if problem.server or problem.workers > 1 or problem.block > 1:
             return
         # Of shared prefixes and weights the proof is about what is left without them.
-        rest, _, _ = relaxed(asked, missing(asked, {"kind": "search"}))
+        rest, _, _ = relaxed(asked, missing(asked, {"kind": "branches"}))
         plain = rest.memory, tuple((r.arrival, r.prompt, r.output) for r in rest.requests)
         target = best + source.choice((0, 1))
         if not rest.pauses and rest.requests:
@@ -184,8 +187,9 @@ class Attack:
             stage = good_stage(source, plain) if is_good else drawn_stage(source, plain, 6)
             cuts = drawn_cuts(source, stage)
             yield with_cuts([stage], target, cuts)
-            search = {"kind": "search", "prices": random_proof(source), "target": target}
-            yield {**search, "cuts": cuts}
+            yield random_branches(source, len(rest.requests), target)
+            grown = grown_tree(instance_of(*plain), target, source.randint(0, 30))
+            yield in_file(grown.proof())
             yield {"kind": "configurations", "target": None, "searched": False, "stages": [stage]}
 
 

@@ -111,26 +111,6 @@ def _cheapest(
         costs[i], starts[i] = best + scale * number(o), start
 
 
-@compiled
-def _used(
-    starts: Integers,
-    outputs: Integers,
-    levels: Floats,
-    interval: Integers,
-    paid: Floats,
-    first_rows: Integers,
-    load: Floats,
-    gained: Floats,
-) -> None:
-    """Sum up the tokens held at each time, and the payments of users for a token of a node."""
-    last = len(paid) - 1
-    for i in range(len(starts)):
-        for t in range(starts[i] + 1, min(starts[i] + outputs[i], last) + 1):
-            load[t - 1] += levels[i, interval[t]] + t - starts[i]
-            for row in range(first_rows[i], first_rows[i + 1]):
-                gained[row, interval[t]] += paid[t] - paid[t - 1]
-
-
 class PrefixScanner(Scanner):
     """Evaluates prices of tokens with shares that follow them, and remembers the best of both.
 
@@ -151,11 +131,11 @@ class PrefixScanner(Scanner):
         rows = ((i, v) for i, path in enumerate(forest.paths) for v in path)
         owners, nodes = zip(*rows, strict=True)
         self._owners, self._nodes = np.array(owners), np.array(nodes)
+        self._by_node = np.argsort(self._nodes, kind="stable")
         self._private, self._weights = np.array(forest.private), np.array(forest.weights)
         self._limits = users_together(instance)
         self._borders, last = borders, int(borders[-1])
         self._interval = np.maximum(np.searchsorted(borders, np.arange(last + 1)) - 1, 0)
-        self._rows = np.searchsorted(self._owners, np.arange(len(instance) + 1))
         self.factor, self.value = 0.0, -np.inf
         self.shares = self._within_limits(np.ones((len(owners), len(borders) - 1)))
         self._mean_paid_parts = np.zeros_like(self.shares)
@@ -166,7 +146,8 @@ class PrefixScanner(Scanner):
         is_there = self.kinds.arrivals[self._owners][:, None] < self._borders[1:]
         shares = np.where(is_there, shares, 0.0)
         sums: Floats = np.zeros((len(self._weights), shares.shape[1]))
-        np.add.at(sums, self._nodes, shares)
+        distinct, first = np.unique(self._nodes[self._by_node], return_index=True)
+        sums[distinct] = np.add.reduceat(shares[self._by_node], first)
         for node in np.flatnonzero(np.bincount(self._nodes) > self._limits):
             ascending = np.sort(shares[self._nodes == node], axis=0)
             sums[node] = ascending[-self._limits[node] :].sum(axis=0)
@@ -177,7 +158,8 @@ class PrefixScanner(Scanner):
         """Return the prompt tokens that each request pays for in each interval, times the unit."""
         levels: Numbers = np.zeros((len(self.kinds), shares.shape[1]), dtype=shares.dtype)
         levels += (unit * self._private).astype(shares.dtype)[:, None]
-        np.add.at(levels, self._owners, self._weights[self._nodes][:, None] * shares)
+        distinct, first = np.unique(self._owners, return_index=True)
+        levels[distinct] += np.add.reduceat(self._weights[self._nodes][:, None] * shares, first)
         return levels
 
     def _cheapest(
@@ -215,15 +197,24 @@ class PrefixScanner(Scanner):
         self.shares = self._within_limits(grown)
         levels = self._levels(self.shares, 1.0)
         costs, starts, paid = self._cheapest(prices, levels, 1.0, 1.0, _STEP)
-        load, gained = np.full(len(prices), -float(memory)), np.zeros_like(self.shares)
-        outputs = self.kinds.outputs
-        _used(starts, outputs, levels, self._interval, paid, self._rows, load, gained)
+        load, gained = self._use(starts, levels, paid)
         whole = np.maximum(np.diff(paid[self._borders]), 1e-9)
         self._mean_paid_parts = _KEPT * self._mean_paid_parts + (1 - _KEPT) * gained / whole
         value = float(costs.sum() - memory * paid[-1])
         if value > self.value:
             self.value, self.best = value, (prices, self.shares)
-        return value, starts, load
+        return value, starts, load - memory
+
+    def _use(self, starts: Integers, levels: Floats, paid: Floats) -> tuple[Floats, Floats]:
+        """Return the tokens held at each time, and the payments of users for a token of a node."""
+        kinds, borders, last = self.kinds, self._borders, len(paid) - 1
+        ends = np.minimum(starts + kinds.outputs, last)
+        # The part of each run in each interval.
+        begin, end = (np.clip(x[:, None], borders[:-1], borders[1:]) for x in (starts, ends))
+        change = np.bincount(begin.ravel(), levels.ravel(), last + 1)
+        change -= np.bincount(end.ravel(), levels.ravel(), last + 1)
+        decoded = replace(kinds, prompts=0 * kinds.prompts).loads(starts, last)
+        return change.cumsum()[:last] + decoded, (paid[end] - paid[begin])[self._owners]
 
     def rounded(self, _: Floats) -> PriceProof:
         """Return the best prices and shares in integers."""

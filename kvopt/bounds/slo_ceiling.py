@@ -26,13 +26,14 @@ import numpy as np
 
 from kvopt.bounds.lagrangian import Ascent, Pace
 from kvopt.bounds.prefix_shares import Processed, shared_out
-from kvopt.bounds.seconds_evaluation import machine_times, request_times
+from kvopt.bounds.seconds_evaluation import integers, longest, machine_times, request_times
 from kvopt.bounds.shared_rounds_ascent import rows_of
 from kvopt.bounds.slo_prices import ActiveTimes, OfCheapestTimes, OfRuns, PricesOfTime, Span
 from kvopt.bounds.slo_rounds import CELLS_OF_ROUNDS, OfSharedRounds
 from kvopt.incumbent.in_time import Ceiling
 from kvopt.incumbent.proofs import MachinePrices, PriceProof, SharedRoundsProof, token_prices
 from kvopt.kernels.budget import Budget
+from kvopt.problem.arrays import Numbers
 from kvopt.problem.batch_time import BatchTime
 from kvopt.problem.clocks import arrivals_ns
 from kvopt.problem.instance import Instance
@@ -130,7 +131,7 @@ def slo_ceiling(
         free = token_prices((), 1) if model is None else free
         return Ceiling(len(can), len(instance) - len(can), free, costs)
     is_due, fresh = [levels.first[i] < np.inf for i in can], [private[i] for i in can]
-    kinds = list(_kinds(model, scope, times, fresh, is_due))
+    kinds = list(_kinds(model, scope, times, fresh, is_due, [span.end for span in spans.values()]))
     ascents = [Ascent(kind.evaluate, kind.first_prices(), pace=_PACE) for kind in kinds]
     best, ascent = max(zip(kinds, ascents, strict=True), key=lambda pair: pair[1].value)
     of_time = budget if model is None else budget.part(_MACHINE_TIME)
@@ -167,12 +168,14 @@ def _kinds(
     times: ActiveTimes,
     fresh: Sequence[int],
     is_due: Sequence[bool],
+    ends: Sequence[float],
 ) -> Iterator[PricesOfTime]:
     """Yield the kinds of prices that may give a ceiling.
 
     ``fresh`` are the prompt tokens that requests surely process, ``is_due`` says whose first tokens
-    have limits of their own: then all after the first may be late, else all.  In seconds the fixed
-    part of a round is charged by the memory that a request holds.
+    have limits of their own: then all after the first may be late, else all.  ``ends`` is when last
+    tokens are due, from the arrival on.  In seconds the fixed part of a round is charged by the
+    memory that a request holds, or by its prompt.
     """
     instance = times.instance
     if model is None and not scope.covers(Scope.PAUSES):
@@ -183,10 +186,41 @@ def _kinds(
         later = [o - is_first for o, is_first in zip(outputs, is_due, strict=True)]
         yield OfCheapestTimes(times, outputs, later, [r.peak for r in instance], 1)
         return
-    whole, early = (
-        machine_times(requests, model, fresh, chunks=scope.covers(Scope.CHUNKS))
-        for requests in (instance, _of_first_tokens(instance))
-    )
-    for (lines, takes), (_, until_first) in zip(whole, early, strict=True):
-        later = (takes - until_first * np.array(is_due, dtype=object)).tolist()
-        yield OfCheapestTimes(times, takes.tolist(), later, [1] * len(instance), 0, lines)
+    for fixed in (None, (0, 0)):
+        whole, early = (
+            machine_times(requests, model, fresh, chunks=scope.covers(Scope.CHUNKS), fixed=fixed)
+            for requests in (instance, _of_first_tokens(instance))
+        )
+        for (lines, takes), (_, until_first) in zip(whole, early, strict=True):
+            reach = 0
+            if fixed is not None:
+                part = longest([model.lines[line] for line in lines], 0)
+                reach, shares = _shares_by_prompts(instance, part, takes, until_first, ends)
+                takes, until_first = takes + _outputs(instance) * shares, until_first + shares
+            if fixed is None or (reach and takes.all()):
+                later = (takes - until_first * np.array(is_due, dtype=object)).tolist()
+                tops = [1] * len(instance)
+                yield OfCheapestTimes(times, takes.tolist(), later, tops, 0, lines, reach)
+
+
+def _outputs(instance: Instance) -> Numbers:
+    return integers([request.output for request in instance])
+
+
+def _shares_by_prompts(
+    instance: Instance, fixed: int, works: Numbers, firsts: Numbers, ends: Sequence[float]
+) -> tuple[int, Numbers]:
+    """Return a reach, 0 without one, and what requests pay for the fixed part of a round.
+
+    ``works`` are those of requests and ``firsts`` those of their first rounds, times the memory, as
+    are the payments.  The reach is that at which all pay most.
+    """
+    memory, outputs = instance.memory, _outputs(instance)
+    prompts = firsts // memory
+    left = np.array(ends, dtype=object) - fixed * outputs - (works - firsts) // memory
+    order = np.argsort(left.astype(float))
+    times = np.maximum(left.astype(float)[order], 1.0)
+    best = left[order[np.argmax(np.cumsum((outputs * prompts).astype(float)[order]) / times)]]
+    if not 1 <= best < np.inf:
+        return 0, 0 * firsts
+    return best, memory * np.where(left <= best, fixed * prompts // best, 0)

@@ -183,7 +183,7 @@ def _bounded(driver: plan.Driver, search: Search) -> tuple[plan.PlanStage, ...]:
     """Compute bounds unless they come late; return the later stages."""
     if plan.bound_share_used_up(search):
         return plan.BOUNDS + plan.SEARCHES
-    driver.run(plan.BOUNDS, search.budget)
+    driver.run(plan.FIRST_RUN + plan.BOUNDS, search.budget)
     return plan.SEARCHES
 
 

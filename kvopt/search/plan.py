@@ -37,6 +37,8 @@ _MAX_EXACT_IN_BOUND = 14
 """Limit of requests for which `bound` searches the gap of configurations, which takes no longer."""
 _MAX_SOLVER_ONLY = 12
 """Limit of requests for which a solver proves the optimum at once, with its schedule."""
+_MAX_BRANCHED = 200
+"""Limit of requests for a search of cases."""
 _MAX_SOLVER_FIRST = 30
 """Requests up to which a solver's proof gets more time than better schedules."""
 
@@ -129,6 +131,12 @@ def _is_large(search: Search) -> bool:
     return search.problem.is_fleet or not has_configurations(search)
 
 
+def _has_few_cases(search: Search) -> bool:
+    """Whether cases of what is active together may prove an optimum: on one worker, in rounds."""
+    few = len(search.instance) <= _MAX_BRANCHED
+    return _has_starts_on_one(search) and _is_large(search) and few
+
+
 def _is_provable(search: Search) -> bool:
     """Whether the proof of a solver gets most of the time."""
     few = len(search.instance) <= _MAX_SOLVER_FIRST
@@ -147,9 +155,17 @@ def _knows_prefixes(search: Search) -> bool:
 
 
 def _has_conversations(search: Search) -> bool:
-    """Whether it is in seconds, and prefixes are its only further field."""
-    shares = search.problem.scope.covers(Scope.SHARING) and bool(search.instance.extras)
-    return shares and _knows_prefixes(search)
+    """Whether it is in seconds, and prefixes and weights are its only further fields."""
+    shares = search.problem.scope.covers(Scope.SHARING) and _in_seconds(search)
+    fields = search.instance.extras in (("prefix",), ("weight", "prefix"))
+    return shares and fields and not search.problem.in_blocks
+
+
+def _has_first_run(search: Search) -> bool:
+    """Whether loops run it at once on one machine, and its bounds take longer than moments."""
+    runs = "prefix" not in search.instance.extras or _has_conversations(search)
+    is_large = len(search.instance) > _MAX_SOLVER_ONLY
+    return _in_seconds(search) and runs and is_large and not search.problem.is_fleet
 
 
 def _is_for_beams(search: Search) -> bool:
@@ -213,6 +229,9 @@ FIRST = (
 )  # fmt: skip
 """Stages that take moments, under any limit."""
 
+FIRST_RUN = (PlanStage("first run", _has_first_run, stages.offer_first_run, 0.05),)
+"""A good schedule before bounds in seconds, if its loops are compiled soon."""
+
 PRICES = (
     PlanStage("staircases", _always, stages.offer_staircases),
     PlanStage("few knots", stages.has_many_configurations, (
@@ -263,6 +282,7 @@ BOUND_ONLY_STAGES = (
               and len(s.instance) <= _MAX_EXACT_IN_BOUND, stages.run_exact),
     PlanStage("states", lambda s: _has_starts_on_one(s) and has_configurations(s),
               stages.ascend_states),
+    PlanStage("branches", lambda s: _has_few_cases(s) and _has_time(s), stages.search_branches),
 )  # fmt: skip
 """Rows that replace searches in `bound`: bounds for few configurations."""
 
@@ -281,9 +301,7 @@ POLICIES = (
 
 SEARCHES = (
     PlanStage("exact", lambda s: _has_starts_on_one(s) and has_configurations(s), stages.run_exact),
-    PlanStage("search under prices",
-              lambda s: _has_starts_on_one(s) and _is_large(s) and stages.has_few_starts(s),
-              stages.search_tokens, 0.3),
+    PlanStage("branches", _has_few_cases, stages.search_branches, 0.5),
     PlanStage("better schedules", lambda s: _has_starts(s) and _is_large(s)
               and (s.problem.is_fleet or len(s.instance) > _MAX_SOLVER_ONLY),
               stages.improve, lambda s: 0.3 if _is_provable(s) else 1.0),
@@ -437,7 +455,7 @@ def auto(search: Search, _: Budget | None = None) -> None:
     if search.schedule is None and _is_listed(search):
         stages.offer_lists(search)
     with solver_while_compiling(search):
-        run(BOUNDS + SEARCHES, search, search.budget)
+        run(FIRST_RUN + BOUNDS + SEARCHES, search, search.budget)
 
 
 def solving(search: Search) -> None:
@@ -468,7 +486,7 @@ def explained(search: Search) -> Iterator[tuple[str, float]]:
     driver = Driver(search)
     driver.begin()
     yield from _explained(IN_TIME, search, search.budget.left, "")
-    yield from driver.explained(BOUNDS + SEARCHES)
+    yield from driver.explained(FIRST_RUN + BOUNDS + SEARCHES)
 
 
 def _explained(

@@ -13,7 +13,7 @@ from functools import partial
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any
 
-from kvopt.bounds.configurations.size import check_large, check_size, check_starts, is_quick
+from kvopt.bounds.configurations.size import check_large, check_size, is_quick
 from kvopt.bounds.lp import lp_bounds
 from kvopt.bounds.relaxations import chain, relaxed_by
 from kvopt.bounds.seconds import SecondsBound, seconds_bound
@@ -26,6 +26,7 @@ from kvopt.heuristics.seconds.worker_moves import offer_one_by_one, policies_for
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.interrupts import run_in_thread
 from kvopt.incumbent.proofs import CheckedBound, VolumeProof, lines_of, prices_of, token_prices
+from kvopt.kernels import compiler
 from kvopt.kernels.budget import Budget
 from kvopt.problem.clocks import Seconds
 from kvopt.problem.instance import Instance
@@ -73,12 +74,6 @@ def has_many_configurations(search: Search) -> bool:
     """Whether states get prices at few knots: for many requests in a small cache."""
     many = len(search.instance) > _PRICED_REQUESTS
     return many and _passes(check_large, search)
-
-
-def has_few_starts(search: Search) -> bool:
-    """Whether the gap of prices of tokens can be searched: for some dozens of requests."""
-    few = len(search.instance) <= _PRICED_REQUESTS
-    return few and _passes(check_starts, search)
 
 
 def _passes(check: Callable[[Instance, int], None], search: Search) -> bool:
@@ -377,8 +372,8 @@ class Compiled:
         run_watched(search, self.name, partial(resolve_name(self.path), search, budget))
 
 
-search_tokens = Compiled("exact", "kvopt.search.exact.exact_engine:search_by_tokens")
-"""Search all schedules within the gap of prices of tokens."""
+search_branches = Compiled("branches", "kvopt.search.exact.branch_search:search_branches")
+"""Prove an optimum by cases of what is active together."""
 improve = Compiled("local search", "kvopt.heuristics:improve")
 """Search for better schedules, on one worker or in a fleet."""
 search_orders_with_pauses = Compiled(
@@ -387,12 +382,24 @@ search_orders_with_pauses = Compiled(
 """Find schedules by orders; the first one is found under any limit."""
 search_servers = Compiled("servers", "kvopt.heuristics.seconds.server_search:search_servers")
 """Offer servers with good settings."""
+offer_first_server = Compiled(
+    "servers", "kvopt.heuristics.seconds.server_search:offer_first_server"
+)
+"""Offer a server with usual settings."""
 search_conversations = Compiled(
     "conversations", "kvopt.heuristics.seconds.waiting_turns:search_conversations"
 )
 """Offer runs in which requests wait for later turns of their conversation."""
 search_over_time = Compiled("servers", "kvopt.heuristics.seconds.server_search:search_over_time")
 """Offer servers with settings that change over time."""
+
+
+def offer_first_run(search: Search, budget: Budget) -> None:
+    """Offer a run of conversations or of a server, which takes moments once loops are compiled."""
+    has_prefixes = "prefix" in search.instance.extras
+    begin = search_conversations if has_prefixes else offer_first_server
+    with compiler.wait_until(budget.over):
+        begin(search, Budget(0.0))
 
 
 # ---- problems in rounds with several fields that no search knows together ---------------------

@@ -64,11 +64,14 @@ def check_day(folder: str | os.PathLike[str], checked: Checked) -> list[str]:
     unit = "rounds" if problem.clock is None else "ns"
     return [
         f"day {quoted(day['instance'].get('name', ''))}: {len(due):,} requests in {count:,} "
-        f"windows of {every:,} {unit}, {day['hash']}",
-        f"checked: {', '.join(names)}; requests of windows arrive and are due inside them",
+        f"windows of {every:,} {unit}",
+        f"  {day['hash']}",
+        "checked: requests of windows arrive and are due inside them, and",
+        *(f"  {name}" for name in names),
         "proved:",
         *proved,
-        f"  machine time is at least {says:,} {unit} if numbers change at borders of windows only",
+        f"  machine time is at least {says:,} {unit}",
+        "    if numbers change at borders of windows only",
         "not checked: the numbers of the formula, and that sufficient numbers suffice",
         "VALID",
     ]

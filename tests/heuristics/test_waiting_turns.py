@@ -43,17 +43,32 @@ def steps(count: int) -> Budget:
     seed=st.integers(0, 10**6),
     late=st.sampled_from((0, 5, 60)),
     tokens=st.sampled_from((1, 2, 5, 2**31)),
+    heaviest=st.sampled_from((1, 4)),
 )
-def test_runs_are_valid_and_as_long_as_the_loops_say(seed: int, late: int, tokens: int) -> None:
+def test_runs_are_valid_and_as_long_as_the_loops_say(
+    seed: int, late: int, tokens: int, heaviest: int
+) -> None:
     instance = timed(drawn_with_prefixes(seed, 6), late)
+    random = Random(seed)
+    rows = [replace(r, weight=random.randint(1, heaviest)) for r in instance]
+    instance = replace(instance, requests=rows)
     scope = Scope.parse("sharing" if tokens == 2**31 else "sharing+chunks")
     search = Search(Problem(instance, clock=CLOCK, scope=scope))
     server = _Conversations(instance, CLOCK, (tokens,))
-    point = server.improved(server.first(Budget()), steps(40), Random(seed))
+    point = server.improved(server.first(Budget()), steps(40), random)
     offer_work(search, "conversations", [server.events(point)])
     assert search.best is not None
     assert search.best.objective == point.latency
     assert search.best.violations() == []
+
+
+def test_the_least_work_of_a_weight_is_first() -> None:
+    """Of two conversations the larger one counts more, for its work as well."""
+    light, heavy = Request(0, 9, 5, prefix=(0,)), Request(0, 12, 5, prefix=(1,), weight=3)
+    rows = Instance(18, [light, heavy], block_tokens=4)
+    server = _Conversations(rows, CLOCK, (64,))
+    starts = server.first(Budget()).starts
+    assert starts[1] < starts[0]
 
 
 def test_a_turn_waits_for_the_next_one_where_many_wait() -> None:
@@ -79,7 +94,7 @@ def test_a_search_improves_what_it_begins_with(workers: int) -> None:
     offer_one_by_one(search)
     assert search.best is not None
     before, members = search.best.objective, search.best.members
-    search_conversations(search, Budget(4.0))
+    search_conversations(search, Budget(1.0))
     assert search.best.objective < before
     assert search.best.members == members
     assert search.found_by == "conversations"

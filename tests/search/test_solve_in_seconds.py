@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import random
+from dataclasses import replace
 from pathlib import Path
+from signal import SIGINT, raise_signal
 
 import pytest
 from commands import Run
@@ -26,12 +28,18 @@ from kvopt import (
     solve,
     write_instance,
 )
-from kvopt.heuristics.seconds.worker_moves import search_moves, search_routed
+from kvopt.heuristics.seconds.worker_moves import (
+    offer_one_by_one,
+    search_moves,
+    search_routed,
+)
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.limits import Limits
 from kvopt.problem.clocks import Seconds
 from kvopt.problem.hardware.batch_time_files import PRESETS
 from kvopt.problem.problem import Problem
+from kvopt.problem.scopes import Scope
+from kvopt.search import stages
 from kvopt.timetable.policy_run import PolicyRun
 
 CLOCK = Seconds(BatchTime([Line(40_000_000, 100_000)], kv_ns=200))
@@ -62,9 +70,8 @@ def test_moves_stay_above_brute_force_and_reach_it_often() -> None:
         search = Search(Problem(instance, Seconds(batch_time(server))))
         search_routed(search)
         search_moves(search, seed)
-        assert search.best is not None
-        assert isinstance(search.best, PolicyRun)
-        assert search.best.violations() == []
+        assert isinstance(known(search.best), PolicyRun)
+        assert known(search.best).violations() == []
         best = optimum_of(instance, server=server)
         assert (search.objective or 0) >= best, seed
         reached += search.objective == best
@@ -222,6 +229,22 @@ def test_clocks_that_count_from_1970(run: Run, tmp_path: Path) -> None:
     _, out, _ = run("solve", *common)
     best = json.loads(out)["objective_ns"]
     code, out, _ = run("certify", *common, "-o", tmp_path / "c.json")
-    said = json.loads(out)
-    assert (code, said["upper_ns"]) == (0, best)
+    assert (code, json.loads(out)["upper_ns"]) == (0, best)
     assert run("verify", tmp_path / "c.json")[0] == 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("family", ["sessions", "conversation"])
+def test_an_interrupt_of_the_first_bound_leaves_a_good_schedule(
+    family: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = generate(family, n=60, memory=20_000, seed=2)
+    busy = replace(rows, requests=[replace(r, arrival_seconds=0.01 * r.arrival) for r in rows])
+    problem = Problem(busy, CLOCK, scope=Scope.parse("sharing+pauses+chunks"))
+    monkeypatch.setattr(stages, "seconds_bound", lambda *_, **__: raise_signal(SIGINT))
+    slow = Search(problem)
+    offer_one_by_one(slow)
+    assert slow.objective is not None
+    for found in (solve(problem), certify(problem)):
+        assert found.objective is not None
+        assert 2 * found.objective < slow.objective

@@ -103,16 +103,20 @@ def _improve(placing: Placing, first: int, stop: int, orders: int, random: State
     prompts, outputs, paid, moment = fleet.prompts, fleet.outputs, placing.paid, placing.moment
     best = line[first:stop]
     _place(placing, best)
-    begun = fleet.starts[best]
-    horizon = int(begun.mean() + _LATE * (begun.max() - begun.mean()))
+    total, latest, size = 0, 0, len(best)
+    for i in best:
+        total, latest = total + fleet.starts[i], max(latest, fleet.starts[i])
+    horizon = int(total / size + _LATE * (latest - total / size))
     lowest = _taken_out(placing, best, horizon)
+    keys, tried = np.empty(size), np.empty(size, dtype=np.int64)
     for _ in range(orders - 1):
         # The members in an order that differs a little.
-        blur = len(best) * _MAX_BLUR * (_MIN_BLUR / _MAX_BLUR) ** uniform(random)
-        keys = np.arange(len(best)) + 0.0
-        for place in range(len(best)):
-            keys[place] += blur * normal(random)
-        tried = best[order_of(keys)]
+        blur = size * _MAX_BLUR * (_MIN_BLUR / _MAX_BLUR) ** uniform(random)
+        for place in range(size):
+            keys[place] = place + blur * normal(random)
+        order = order_of(keys)
+        for place in range(size):
+            tried[place] = best[order[place]]
         # Some orders take a later request instead of any of them.  If one is left, they are _SEEN.
         behind, place, count = 0, 0, min(_REACH, len(line) - stop)
         if count > 0 and uniform(random) < _EXCHANGES:
@@ -136,7 +140,7 @@ def _improve(placing: Placing, first: int, stop: int, orders: int, random: State
                 change += sign * (horizon + held)
         if cost + change < lowest:
             lowest = cost  # of the members from now on, without the replaced one
-            copy_into(best, tried, len(best))
+            copy_into(best, tried, size)
             if behind > 0:
                 for x in range(behind, stop, -1):
                     line[x] = line[x - 1]

@@ -2,8 +2,9 @@
 
 Waiting requests of a conversation share blocks, which are computed and read once if they run
 together.  So they are put in an order, the least further work first, and beginnings of this order
-are pooled: the key of a request is the mean work of the best beginning that it is in.  The lowest
-key is admitted first.  Memory is reserved for all outputs, so no request is preempted.
+are pooled: the key of a request is the mean work of the best beginning that it is in, where
+requests count by their weights.  The lowest key is admitted first.  Memory is reserved for all
+outputs, so no request is preempted.
 
 Hindsight decides the rest: a request joins the line at its *release*, perhaps not before a later
 turn of its conversation arrives, and blocks stay in the cache until their next *use*.
@@ -47,12 +48,13 @@ class Rows(NamedTuple):
 class PrefixTables(NamedTuple):
     """Requests that share prefixes, and nodes of their forest.
 
-    ``private`` are tokens of prompts on no node, ``nodes`` the tokens of nodes, in blocks of
-    ``unit``.  ``group_of`` is the conversation of each request.  A computed token costs about
-    ``token_ns``, and one that is held in a round ``held_ns``.
+    Latencies count by ``weights``.  ``private`` are tokens of prompts on no node, ``nodes`` the
+    tokens of nodes, in blocks of ``unit``.  ``group_of`` is the conversation of each request.  A
+    computed token costs about ``token_ns``, and one that is held in a round ``held_ns``.
     """
 
     timed: Timed
+    weights: Integers
     private: Integers
     nodes: Integers
     unit: int
@@ -75,6 +77,7 @@ class PrefixTables(NamedTuple):
         arrivals = np.array(times, dtype=np.int64) - min(times)
         return cls(
             timed_of(instance.memory, model, arrivals, *columns_of(instance)[1:]),
+            np.array([request.weight for request in instance], dtype=np.int64),
             np.array(forest.private, dtype=np.int64),
             np.array(forest.weights, dtype=np.int64),
             instance.block_tokens or 1,
@@ -146,7 +149,7 @@ class PrefixRun(NamedTuple):
 @compiled
 def serve(tables: PrefixTables, choices: Choices, run: PrefixRun) -> int:
     """Serve all requests; return their total latency."""
-    timed, private, nodes, unit, paths, users, group_of, groups, _, _ = tables
+    timed, weights, private, nodes, unit, paths, users, group_of, groups, _, _ = tables
     arrivals, outputs, memory, releases = timed.arrivals, timed.outputs, timed.memory, choices[0]
     count, coming = len(releases), order_of(releases)
     state, in_use = np.zeros(count, dtype=np.int64), np.zeros(len(nodes), dtype=np.int64)
@@ -164,7 +167,7 @@ def serve(tables: PrefixTables, choices: Choices, run: PrefixRun) -> int:
         # Released requests join the line; an idle server waits for the next one.
         if number_active == 0 and partial < 0 and number_waiting == 0:
             time = max(time, releases[coming[come]])
-            run.resumed[run.counts[1]] = now, time
+            run.resumed[run.counts[1], 0], run.resumed[run.counts[1], 1] = now, time
             run.counts[1] += 1
         while come < count and releases[coming[come]] <= time:
             i = coming[come]
@@ -221,7 +224,8 @@ def serve(tables: PrefixTables, choices: Choices, run: PrefixRun) -> int:
             missing, left, prompts = missing - tokens, left - tokens, prompts + tokens
             if missing:
                 if run.counts[0] < len(run.pieces):
-                    run.pieces[run.counts[0]] = partial, tokens
+                    row = run.counts[0]
+                    run.pieces[row, 0], run.pieces[row, 1] = partial, tokens
                 run.counts[0] += 1
                 break
             run.rounds[1, partial], active[number_active], partial = now, partial, -1
@@ -238,7 +242,7 @@ def serve(tables: PrefixTables, choices: Choices, run: PrefixRun) -> int:
                 continue
             number_active, ended, is_blocked = number_active - 1, ended + 1, False
             active[place], state[i], is_stale[group_of[i]] = active[number_active], _ENDED, True
-            total += time - arrivals[i]
+            total += weights[i] * (time - arrivals[i])
             held, reserved = held - private[i] - outputs[i], reserved - private[i] - outputs[i]
             for v in paths.values[paths.first[i] : paths.first[i + 1]]:
                 in_use[v] -= 1
@@ -276,12 +280,14 @@ def _set_keys(
     by the least mean of a beginning of the order.
     """
     timed, nodes, paths, groups = tables.timed, tables.nodes, tables.paths, tables.groups
+    weights = tables.weights
     number = 0
     for i in groups.values[groups.first[group] : groups.first[group + 1]]:
         if state[i] == _WAITS:
             line[number] = i
             number += 1
-    works, sizes, pools = np.zeros(number), np.zeros(number, dtype=np.int64), 0
+    works, masses, pools = np.zeros(number), np.zeros(number), 0
+    ends = np.zeros(number, dtype=np.int64)
     for turn in range(number):
         # The least further work is next in the order.
         lowest, best = np.inf, turn
@@ -294,23 +300,25 @@ def _set_keys(
                 fresh -= nodes[v] if again else cached[v]
                 read -= nodes[v] * again
             work = (fresh + output) * tables.token_ns + output * read * tables.held_ns
-            if work * choices.factors[i] < lowest:
-                lowest, best = work * choices.factors[i], place
+            if work * choices.factors[i] / weights[i] < lowest:
+                lowest, best = work * choices.factors[i] / weights[i], place
         line[turn], line[best] = line[best], line[turn]
         for v in paths.values[paths.first[line[turn]] : paths.first[line[turn] + 1]]:
             stays[v] = max(stays[v], float(timed.outputs[line[turn]]))
         # Beginnings of the order are pooled while that lowers their means.
-        works[pools], sizes[pools] = lowest, 1
-        while pools and works[pools - 1] * sizes[pools] >= works[pools] * sizes[pools - 1]:
+        masses[pools] = weights[line[turn]]
+        works[pools], ends[pools] = lowest * masses[pools], turn + 1
+        while pools and works[pools - 1] * masses[pools] >= works[pools] * masses[pools - 1]:
             works[pools - 1] += works[pools]
-            sizes[pools - 1] += sizes[pools]
+            masses[pools - 1] += masses[pools]
             pools -= 1
+            ends[pools] = turn + 1
         pools += 1
     turn = 0
     for pool in range(pools):
-        for _ in range(sizes[pool]):
+        while turn < ends[pool]:
             # A little more for each turn: in a pool the order counts.
-            keys[line[turn]] = works[pool] / sizes[pool] * (1 + 1e-9 * turn)
+            keys[line[turn]] = works[pool] / masses[pool] * (1 + 1e-9 * turn)
             for v in paths.values[paths.first[line[turn]] : paths.first[line[turn] + 1]]:
                 stays[v] = 0.0
             turn += 1

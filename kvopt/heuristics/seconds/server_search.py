@@ -44,12 +44,25 @@ _FIRST = (
     ServerSetting("prompt", 1024, 512),
 )
 """Settings with which the simulator begins."""
+_AT_ONCE = tuple(ServerSetting("total", 1024, cap, 1) for cap in (512, 128, 32, 8))
+"""Settings of a first run."""
 _BEHIND_ROUTERS = 4
 """Settings of each class that the simulator runs."""
 _ROUTERS = ("least-requests", "least-volume", "longest-prefix", "round-robin")
 """Routers to try with the best settings."""
 OVER_TIME = "settings over time"
 """Name of runs whose settings change."""
+
+
+def offer_first_server(search: Search, _: Budget) -> None:
+    """Offer the best of a few servers in loops on one machine, which take moments."""
+    if (server := _server_of(search.problem, search.instance)) is None:
+        return
+    tried = Explored(_in_loops(search.problem, server), Budget())
+    tried.try_all(map(_grid_of(search.problem, search.instance).allowed, _AT_ONCE))
+    if (best := tried.best()) is not None:
+        offer_work(search, best.label, [server.events(best.by, best.limits())])
+        _answer(search, "all", best, int(tried.latencies[best]))
 
 
 def search_servers(search: Search, budget: Budget) -> None:

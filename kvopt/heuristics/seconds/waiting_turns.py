@@ -67,7 +67,7 @@ class _Point(NamedTuple):
 def search_conversations(search: Search, budget: Budget) -> None:
     """Offer good runs with shared prefixes; in a fleet each machine has the requests of the best.
 
-    They are offered before and after the local search.
+    They are offered before the local search, and after it if it gains.
     """
     members, random = [[*range(len(search.instance))]], Random(search.limits.seed)
     if search.problem.is_fleet:
@@ -81,7 +81,9 @@ def search_conversations(search: Search, budget: Budget) -> None:
     servers = [_Conversations(part, search.clock, budgets) for part in parts]
     points = [server.first(budget.part(_FIRST / len(servers))) for server in servers]
     for left in range(len(servers), -1, -1):
-        if left in (0, len(servers)):
+        latency = sum(point.latency for point in points)
+        is_better = search.objective is None or latency < search.objective
+        if left in (0, len(servers)) and is_better:
             events = [s.events(point) for s, point in zip(servers, points, strict=True)]
             offer_work(search, _LABEL, events)
         if left:
@@ -131,9 +133,8 @@ class _Conversations:
         middle = self._budgets[len(self._budgets) // 2]
         choices = Choices(self._arrivals, np.ones(len(self._turns)), self._arrivals, middle)
         best = self._settled(self._alone, choices)
-        # How many wait when a request arrives.
-        begun, come = np.sort(best.starts), np.sort(self._arrivals)
-        come, begun = (np.searchsorted(x, self._arrivals, side="right") for x in (come, begun))
+        # The weight of those that wait when a request arrives.
+        come, begun = map(self._weight_until_arrivals, (self._arrivals, best.starts))
         waiting = np.maximum(come - begun, 1).astype(float)
         for load, tokens in product(_LOADS, self._budgets):
             if budget.over():
@@ -142,6 +143,12 @@ class _Conversations:
             choices = best.choices._replace(releases=self._releases(waits_for), budget=tokens)
             best = min(best, self._settled(waits_for, choices), key=attrgetter("latency"))
         return best
+
+    def _weight_until_arrivals(self, times: Integers) -> Integers:
+        """Return for each arrival the weight of the requests whose time has come."""
+        order = np.argsort(times)
+        weights = np.append(0, np.cumsum(self._tables.weights[order]))
+        return weights[np.searchsorted(times[order], self._arrivals, side="right")]
 
     def _settled(self, waits_for: list[int], choices: Choices) -> _Point:
         """Return a point whose requests start about when the cache expects them."""
@@ -159,6 +166,7 @@ class _Conversations:
     def _by_load(self, worth: Floats) -> list[int]:
         """Return the turn for which each request waits, by the worth of a nanosecond."""
         releases, waits_for = self._arrivals.tolist(), self._alone.copy()
+        worth = worth / self._tables.weights
         for i in self._latest_first:
             gain, j = max((worth[i] * saves - releases[j], j) for j, saves in self._turns[i])
             if gain + releases[i] > 0:

@@ -13,7 +13,6 @@ from kvopt.bounds.configurations.evaluation import Evaluation
 from kvopt.bounds.configurations.expand import TooWide
 from kvopt.bounds.configurations.forward_search import FULL_LAYERS, ForwardSearch, predecessors_of
 from kvopt.bounds.configurations.lookahead_tables import Lookahead
-from kvopt.bounds.configurations.tokens import PricedTokens
 from kvopt.errors import Stopped
 from kvopt.incumbent.incumbent import Search
 from kvopt.kernels.budget import Budget, wall_time
@@ -100,7 +99,7 @@ class Forward:
     def __init__(
         self,
         search: Search,
-        priced: DualAscent | PricedTokens,
+        priced: DualAscent,
         evaluation: Evaluation,
         limit: Budget | None = None,
         max_sets: int = MAX_SETS,
