@@ -7,6 +7,7 @@ NAME:K is a trace of Azure, K copies of it, each shifted in a circle by a K-th o
 NAME:K:S copies its first S seconds only.
 day:N:P has N conversations of Azure, drawn, whose rate is a sine over a day; it is compressed until
 the formula makes P machines at its peak, 20 by default, and a window is a sixth of it.
+humps:N are N requests of `kvopt generate two-humps` in 20 minutes.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from pathlib import Path
 
 import traces
 
-from kvopt import Instance, Request, Seconds, batch_time
+from kvopt import Instance, Request, Seconds, batch_time, generate
 from kvopt.fleets import FleetOverTime, fleet_over_time
 from kvopt.fleets.targets import service_rate
 from kvopt.kernels.pipes import writing_output
@@ -95,6 +96,8 @@ def of_case(data: Path, case: str, machine: str, every: str) -> tuple[Instance, 
     if name == "day":
         peak = int(more[0]) if more else 20
         return day(traces.trace(data, "conv"), int(size), machine, peak)
+    if name == "humps":
+        return generate("two-humps", int(size), MEMORY[machine], seed=1), every
     whole = replace(traces.trace(data, name), memory=MEMORY[machine], round_ms=None)
     if more:
         first = [r for r in whole if (r.arrival_seconds or 0.0) < float(more[0])]

@@ -7,17 +7,15 @@ import os
 import shutil
 import signal
 import sys
-import time
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
-from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import pytest
 import typer.main
 from commands import EC1, Run
-from effort import NORMAL, THOROUGH
+from effort import NORMAL, THOROUGH, processor_time
 from effort import few_steps as with_few_steps
 from hypothesis import settings
 from registered import forgetting
@@ -26,7 +24,7 @@ from tasks_here import WAIT, WORKERS, wait, workers
 
 from kvopt import generate, write_instance
 from kvopt.cli import main
-from kvopt.kernels import budget, compiler
+from kvopt.kernels import compiler
 from kvopt.studies import description, execution
 
 if TYPE_CHECKING:
@@ -108,12 +106,10 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> 
 
 
 @pytest.fixture
-def processor_clock(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let limits count what this process computes: they get as far on a busy machine.
-
-    Not for what waits for another process, in which this clock stands still.
-    """
-    monkeypatch.setattr(budget, "time", SimpleNamespace(monotonic=time.process_time))
+def processor_clock() -> Iterator[None]:
+    """Let limits count processor time, in which what waits for another process has no end."""
+    with processor_time():
+        yield
 
 
 @pytest.fixture

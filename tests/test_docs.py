@@ -51,8 +51,7 @@ _FILE = re.compile(
 )
 _COMMAND = re.compile(r"^\$ (.*)\n", re.MULTILINE)
 _PROGRESS = re.compile(
-    r"^.*(  latency \S+( s)?  bound \S+( s)?  gap \S+|kvopt: compiling in .*)\n",
-    re.MULTILINE,
+    r"^.*(  latency \S+( s)?  bound \S+( s)?  gap \S+|kvopt: compiling in .*)\n", re.MULTILINE
 )
 _SECONDS = re.compile(r"(?<![\d.])\d+\.\d\d(?![\d.%])")
 _JSON_SECONDS = re.compile(r'(?<=seconds": )[\d.e-]+')
@@ -420,7 +419,7 @@ def test_the_commands_of_the_readme_run(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     *_, block = blocks_of_readme("sh")
-    for command in block.splitlines():
+    for command in block.replace("-t 10", "-t 2").splitlines():  # it holds with less time, too
         monkeypatch.setattr(sys, "argv", shlex.split(command))
         assert exit_status() == 0, command
     said = capsys.readouterr().out

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 import worst
+from known import known
 from library import Library, clock_of
 from library_pages import rows_of, with_table
 
@@ -39,11 +40,9 @@ OPTIMA = {  # the worked cases, from the papers and by hand
 
 
 def script(name: str = "extend") -> Any:
-    spec = importlib.util.spec_from_file_location(name, HERE / f"{name}.py")
-    assert spec is not None
-    assert spec.loader is not None
+    spec = known(importlib.util.spec_from_file_location(name, HERE / f"{name}.py"))
     module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    known(spec.loader).exec_module(module)
     return module
 
 
@@ -108,9 +107,9 @@ def test_what_is_known_of_the_challenge_set_holds(name: str) -> None:
 
 @pytest.mark.parametrize("name", [n for n in CHALLENGE if not clock_of(LIBRARY.instance(n))])
 def test_a_standard_run_begins_with_the_known_schedule(name: str) -> None:
-    known = script().known_schedule(LIBRARY.instance(name), KNOWN[name]).check()
-    assert known.feasible, known.violations
-    assert known.objective == KNOWN[name]["objective"]
+    check = script().known_schedule(LIBRARY.instance(name), KNOWN[name]).check()
+    assert check.feasible, check.violations
+    assert check.objective == KNOWN[name]["objective"]
 
 
 @pytest.mark.parametrize("name", [name for name in KNOWN if KNOWN[name].get("certificate")])
@@ -186,8 +185,7 @@ def test_the_worst_cases_are_runs_within_what_is_proved(row: worst.Row) -> None:
     instance, best = kept.instance, kept.objective
     assert max(request.peak for request in instance) <= row.share * instance.memory
     assert run(instance, row.policy).objective == row.value()
-    assert best is not None
-    assert Fraction(7, 5) < Fraction(row.value(), best) <= (row.constant or 2)
+    assert Fraction(7, 5) < Fraction(row.value(), known(best)) <= (row.constant or 2)
     text = worst.PAGE.read_text(encoding="utf-8")
     assert worst.table() in text
     assert worst.page(text) == text

@@ -131,12 +131,20 @@ def line_sets(model: BatchTime, *, chunks: bool) -> list[tuple[int, ...]]:
 
 
 def machine_times(
-    instance: Instance, model: BatchTime, private: Sequence[int], *, chunks: bool
+    instance: Instance,
+    model: BatchTime,
+    private: Sequence[int],
+    *,
+    chunks: bool,
+    fixed: tuple[int, int] | None = None,
 ) -> Iterator[tuple[tuple[int, ...], Numbers]]:
-    """Yield `line_sets`, and by each the machine times that requests take, times the memory."""
+    """Yield `line_sets`, and by each the machine times that requests take, times the memory.
+
+    Parameters are those of `request_times`.
+    """
     for chosen in line_sets(model, chunks=chunks):
-        lines = [model.lines[line] for line in chosen]
-        yield chosen, request_times(instance, model, lines, object, done=Processed(private)).takes
+        lines, done = [model.lines[line] for line in chosen], Processed(private)
+        yield chosen, request_times(instance, model, lines, object, done=done, fixed=fixed).takes
 
 
 def served(begins: Numbers, takes: Numbers, slopes: Numbers) -> Numbers:

@@ -24,10 +24,11 @@ from typing import Any
 
 import numpy as np
 
+from kvopt.bounds.gradient_ascent import Ascent, Point
 from kvopt.bounds.kinds import Kinds
 from kvopt.bounds.lagrangian import (
-    Ascent,
-    Pace,
+    STEPS,
+    ConcaveInPrices,
     checked_prices,
     first_prices,
     priced_rounds,
@@ -53,10 +54,9 @@ Twelve steps for 3,000 requests take 0.70 s of processor time, and 0.80 s with a
 """
 _UNIT = 1024
 """Parts of 1 that shares are rounded down to."""
-_FACTOR, _NEAR, _KEPT = 2.0, 0.002, 0.95
-"""Logarithm of the factor by which shares grow, aim as a share of the value below which it falls,
-and weight of the steps before."""
-_PACE = Pace(stages=((40, 0.01),), largest=1e-9)
+_FACTOR, _KEPT = 2.0, 0.95
+"""Logarithm of the factor by which shares grow with the first step of prices, and weight of the
+steps before."""
 _LOWEST = 1e-4
 """Share that may still grow."""
 
@@ -111,26 +111,6 @@ def _cheapest(
         costs[i], starts[i] = best + scale * number(o), start
 
 
-@compiled
-def _used(
-    starts: Integers,
-    outputs: Integers,
-    levels: Floats,
-    interval: Integers,
-    paid: Floats,
-    first_rows: Integers,
-    load: Floats,
-    gained: Floats,
-) -> None:
-    """Sum up the tokens held at each time, and the payments of users for a token of a node."""
-    last = len(paid) - 1
-    for i in range(len(starts)):
-        for t in range(starts[i] + 1, min(starts[i] + outputs[i], last) + 1):
-            load[t - 1] += levels[i, interval[t]] + t - starts[i]
-            for row in range(first_rows[i], first_rows[i + 1]):
-                gained[row, interval[t]] += paid[t] - paid[t - 1]
-
-
 class PrefixScanner(Scanner):
     """Evaluates prices of tokens with shares that follow them, and remembers the best of both.
 
@@ -151,11 +131,11 @@ class PrefixScanner(Scanner):
         rows = ((i, v) for i, path in enumerate(forest.paths) for v in path)
         owners, nodes = zip(*rows, strict=True)
         self._owners, self._nodes = np.array(owners), np.array(nodes)
+        self._by_node = np.argsort(self._nodes, kind="stable")
         self._private, self._weights = np.array(forest.private), np.array(forest.weights)
         self._limits = users_together(instance)
         self._borders, last = borders, int(borders[-1])
         self._interval = np.maximum(np.searchsorted(borders, np.arange(last + 1)) - 1, 0)
-        self._rows = np.searchsorted(self._owners, np.arange(len(instance) + 1))
         self.factor, self.value = 0.0, -np.inf
         self.shares = self._within_limits(np.ones((len(owners), len(borders) - 1)))
         self._mean_paid_parts = np.zeros_like(self.shares)
@@ -166,7 +146,8 @@ class PrefixScanner(Scanner):
         is_there = self.kinds.arrivals[self._owners][:, None] < self._borders[1:]
         shares = np.where(is_there, shares, 0.0)
         sums: Floats = np.zeros((len(self._weights), shares.shape[1]))
-        np.add.at(sums, self._nodes, shares)
+        distinct, first = np.unique(self._nodes[self._by_node], return_index=True)
+        sums[distinct] = np.add.reduceat(shares[self._by_node], first)
         for node in np.flatnonzero(np.bincount(self._nodes) > self._limits):
             ascending = np.sort(shares[self._nodes == node], axis=0)
             sums[node] = ascending[-self._limits[node] :].sum(axis=0)
@@ -177,7 +158,8 @@ class PrefixScanner(Scanner):
         """Return the prompt tokens that each request pays for in each interval, times the unit."""
         levels: Numbers = np.zeros((len(self.kinds), shares.shape[1]), dtype=shares.dtype)
         levels += (unit * self._private).astype(shares.dtype)[:, None]
-        np.add.at(levels, self._owners, self._weights[self._nodes][:, None] * shares)
+        distinct, first = np.unique(self._owners, return_index=True)
+        levels[distinct] += np.add.reduceat(self._weights[self._nodes][:, None] * shares, first)
         return levels
 
     def _cheapest(
@@ -215,15 +197,24 @@ class PrefixScanner(Scanner):
         self.shares = self._within_limits(grown)
         levels = self._levels(self.shares, 1.0)
         costs, starts, paid = self._cheapest(prices, levels, 1.0, 1.0, _STEP)
-        load, gained = np.full(len(prices), -float(memory)), np.zeros_like(self.shares)
-        outputs = self.kinds.outputs
-        _used(starts, outputs, levels, self._interval, paid, self._rows, load, gained)
+        load, gained = self._use(starts, levels, paid)
         whole = np.maximum(np.diff(paid[self._borders]), 1e-9)
         self._mean_paid_parts = _KEPT * self._mean_paid_parts + (1 - _KEPT) * gained / whole
         value = float(costs.sum() - memory * paid[-1])
         if value > self.value:
             self.value, self.best = value, (prices, self.shares)
-        return value, starts, load
+        return value, starts, load - memory
+
+    def _use(self, starts: Integers, levels: Floats, paid: Floats) -> tuple[Floats, Floats]:
+        """Return the tokens held at each time, and the payments of users for a token of a node."""
+        kinds, borders, last = self.kinds, self._borders, len(paid) - 1
+        ends = np.minimum(starts + kinds.outputs, last)
+        # The part of each run in each interval.
+        begin, end = (np.clip(x[:, None], borders[:-1], borders[1:]) for x in (starts, ends))
+        change = np.bincount(begin.ravel(), levels.ravel(), last + 1)
+        change -= np.bincount(end.ravel(), levels.ravel(), last + 1)
+        decoded = replace(kinds, prompts=0 * kinds.prompts).loads(starts, last)
+        return change.cumsum()[:last] + decoded, (paid[end] - paid[begin])[self._owners]
 
     def rounded(self, _: Floats) -> PriceProof:
         """Return the best prices and shares in integers."""
@@ -249,22 +240,19 @@ class PrefixScanner(Scanner):
         return self._cheapest(padded, levels, proof.unit, unit, 1)[0]
 
 
-class _SharesAscent(Ascent):
-    """Ascent that restores shares together with prices; their steps shrink with its aim."""
+class _WithShares(ConcaveInPrices):
+    """Prices whose shares grow with their steps, from the best shares if from the best prices."""
 
-    def __init__(self, scanner: PrefixScanner, memory: int, prices: Floats) -> None:
+    def __init__(self, scanner: PrefixScanner, memory: int) -> None:
         self._scanner = scanner
-        super().__init__(scanner.at(memory), prices, pace=_PACE)
+        super().__init__(scanner.at(memory), 1.0 / memory)
 
-    def step(self) -> bool:
-        """Take one step of prices and shares."""
-        size = max(abs(self.value), 1.0)
-        self._scanner.factor = _FACTOR * min(1.0, self._aim / (_NEAR * size))
-        return super().step()
-
-    def _from_the_best(self) -> None:
-        super()._from_the_best()
-        self._scanner.shares = self._scanner.best[1]
+    def moved(self, point: Point, directions: Point, step: float) -> Point:
+        """Return the next prices; the shares follow when they are evaluated."""
+        self._scanner.factor = _FACTOR * step / STEPS.length
+        if point[0] is self._scanner.best[0]:
+            self._scanner.shares = self._scanner.best[1]
+        return super().moved(point, directions, step)
 
 
 def shared_price_bounds(
@@ -277,6 +265,6 @@ def shared_price_bounds(
     last = len(prices)
     borders = np.unique((np.linspace(0, 1, _INTERVALS + 1) ** _BEND * last).astype(np.int64))
     scanner = PrefixScanner(instance, borders)
-    ascent = _SharesAscent(scanner, instance.total_memory, prices)
+    ascent = Ascent(_WithShares(scanner, instance.total_memory), (prices,), STEPS)
     for best in rising_prices(ascent, budget):
         yield checked_prices(instance, "prices of shared blocks", scanner, best)

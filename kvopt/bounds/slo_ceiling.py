@@ -24,15 +24,17 @@ from dataclasses import replace
 
 import numpy as np
 
-from kvopt.bounds.lagrangian import Ascent, Pace
+from kvopt.bounds.gradient_ascent import Ascent, Steps
+from kvopt.bounds.lagrangian import ConcaveInPrices
 from kvopt.bounds.prefix_shares import Processed, shared_out
-from kvopt.bounds.seconds_evaluation import machine_times, request_times
+from kvopt.bounds.seconds_evaluation import integers, longest, machine_times, request_times
 from kvopt.bounds.shared_rounds_ascent import rows_of
 from kvopt.bounds.slo_prices import ActiveTimes, OfCheapestTimes, OfRuns, PricesOfTime, Span
 from kvopt.bounds.slo_rounds import CELLS_OF_ROUNDS, OfSharedRounds
 from kvopt.incumbent.in_time import Ceiling
 from kvopt.incumbent.proofs import MachinePrices, PriceProof, SharedRoundsProof, token_prices
 from kvopt.kernels.budget import Budget
+from kvopt.problem.arrays import Numbers
 from kvopt.problem.batch_time import BatchTime
 from kvopt.problem.clocks import arrivals_ns
 from kvopt.problem.instance import Instance
@@ -43,10 +45,8 @@ _MACHINE_TIME = 0.5
 """Share of the time: prices of machine time for a ceiling; those of shared rounds have the rest."""
 _LONGEST = 2**22
 """Rounds from which on there are no prices, since each of them has one."""
-_STEPS = 400
-"""Limit of the steps."""
-_PACE = Pace(((20, 0.02),), memory=0.8, lowered=0.6, end=5e-4, largest=0.0)
-"""Parameters of the steps, which raise minus the ceiling."""
+_STEPS = Steps(400, 0.1, patience=20, enough=1e-4, shorter=0.5, shortest=1e-3)
+"""Steps, which raise minus the ceiling."""
 
 
 def least_times(
@@ -130,15 +130,19 @@ def slo_ceiling(
         free = token_prices((), 1) if model is None else free
         return Ceiling(len(can), len(instance) - len(can), free, costs)
     is_due, fresh = [levels.first[i] < np.inf for i in can], [private[i] for i in can]
-    kinds = list(_kinds(model, scope, times, fresh, is_due))
-    ascents = [Ascent(kind.evaluate, kind.first_prices(), pace=_PACE) for kind in kinds]
+    kinds = list(_kinds(model, scope, times, fresh, is_due, [span.end for span in spans.values()]))
+    ascents = [
+        Ascent(ConcaveInPrices(kind.evaluate, 0.0), (kind.first_prices(),), _STEPS)
+        for kind in kinds
+    ]
     best, ascent = max(zip(kinds, ascents, strict=True), key=lambda pair: pair[1].value)
     of_time = budget if model is None else budget.part(_MACHINE_TIME)
-    for _ in range(_STEPS):
-        if of_time.over() or not ascent.step():
-            break
-    costs[can] = best.cheapest(ascent.prices)[0]
-    of_times = best.rounded(ascent.prices)
+    while not of_time.over() and ascent.step():
+        pass
+    ascent.try_mean()
+    (prices,) = ascent.point
+    costs[can] = best.cheapest(prices)[0]
+    of_times = best.rounded(prices)
     proof: PriceProof | SharedRoundsProof = of_times.later(times.first)
     value = min(len(can), best.proved(of_times))
     # Any prices prove a ceiling, so the lowest one counts.
@@ -146,7 +150,7 @@ def slo_ceiling(
         rows = rows_of(model, chunks=chunks)
         coarse = ActiveTimes.of(instance, arrivals, spans, busy, CELLS_OF_ROUNDS)
         rounds = OfSharedRounds(coarse, fresh, model, rows, chunks=chunks)
-        of_machines = ascent.prices * instance.memory  # before: of a token for a nanosecond
+        of_machines = prices * instance.memory  # before: of a token for a nanosecond
         point = rounds.climbed(rounds.started(best.lines, times, of_machines), budget)
         shared = rounds.rounded(point)
         if (proved := rounds.proved(shared)) < value:
@@ -167,12 +171,14 @@ def _kinds(
     times: ActiveTimes,
     fresh: Sequence[int],
     is_due: Sequence[bool],
+    ends: Sequence[float],
 ) -> Iterator[PricesOfTime]:
     """Yield the kinds of prices that may give a ceiling.
 
     ``fresh`` are the prompt tokens that requests surely process, ``is_due`` says whose first tokens
-    have limits of their own: then all after the first may be late, else all.  In seconds the fixed
-    part of a round is charged by the memory that a request holds.
+    have limits of their own: then all after the first may be late, else all.  ``ends`` is when last
+    tokens are due, from the arrival on.  In seconds the fixed part of a round is charged by the
+    memory that a request holds, or by its prompt.
     """
     instance = times.instance
     if model is None and not scope.covers(Scope.PAUSES):
@@ -183,10 +189,41 @@ def _kinds(
         later = [o - is_first for o, is_first in zip(outputs, is_due, strict=True)]
         yield OfCheapestTimes(times, outputs, later, [r.peak for r in instance], 1)
         return
-    whole, early = (
-        machine_times(requests, model, fresh, chunks=scope.covers(Scope.CHUNKS))
-        for requests in (instance, _of_first_tokens(instance))
-    )
-    for (lines, takes), (_, until_first) in zip(whole, early, strict=True):
-        later = (takes - until_first * np.array(is_due, dtype=object)).tolist()
-        yield OfCheapestTimes(times, takes.tolist(), later, [1] * len(instance), 0, lines)
+    for fixed in (None, (0, 0)):
+        whole, early = (
+            machine_times(requests, model, fresh, chunks=scope.covers(Scope.CHUNKS), fixed=fixed)
+            for requests in (instance, _of_first_tokens(instance))
+        )
+        for (lines, takes), (_, until_first) in zip(whole, early, strict=True):
+            reach = 0
+            if fixed is not None:
+                part = longest([model.lines[line] for line in lines], 0)
+                reach, shares = _shares_by_prompts(instance, part, takes, until_first, ends)
+                takes, until_first = takes + _outputs(instance) * shares, until_first + shares
+            if fixed is None or (reach and takes.all()):
+                later = (takes - until_first * np.array(is_due, dtype=object)).tolist()
+                tops = [1] * len(instance)
+                yield OfCheapestTimes(times, takes.tolist(), later, tops, 0, lines, reach)
+
+
+def _outputs(instance: Instance) -> Numbers:
+    return integers([request.output for request in instance])
+
+
+def _shares_by_prompts(
+    instance: Instance, fixed: int, works: Numbers, firsts: Numbers, ends: Sequence[float]
+) -> tuple[int, Numbers]:
+    """Return a reach, 0 without one, and what requests pay for the fixed part of a round.
+
+    ``works`` are those of requests and ``firsts`` those of their first rounds, times the memory, as
+    are the payments.  The reach is that at which all pay most.
+    """
+    memory, outputs = instance.memory, _outputs(instance)
+    prompts = firsts // memory
+    left = np.array(ends, dtype=object) - fixed * outputs - (works - firsts) // memory
+    order = np.argsort(left.astype(float))
+    times = np.maximum(left.astype(float)[order], 1.0)
+    best = left[order[np.argmax(np.cumsum((outputs * prompts).astype(float)[order]) / times)]]
+    if not 1 <= best < np.inf:
+        return 0, 0 * firsts
+    return best, memory * np.where(left <= best, fixed * prompts // best, 0)

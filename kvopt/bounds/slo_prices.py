@@ -117,12 +117,14 @@ class PricesOfTime:
         The requests, and when they may be active.
     volumes
         What they use in all: tokens in rounds, or machine time, times the memory.
-    lines
-        Lines of the batch-time model, in seconds.
+    lines, reach
+        Lines of the batch-time model, in seconds, and the reach of `MachinePrices`.
     """
 
-    def __init__(self, times: ActiveTimes, volumes: Floats, lines: tuple[int, ...] = ()) -> None:
-        self.times, self.volumes, self.lines = times, volumes, lines
+    def __init__(
+        self, times: ActiveTimes, volumes: Floats, lines: tuple[int, ...] = (), reach: int = 0
+    ) -> None:
+        self.times, self.volumes, self.lines, self.reach = times, volumes, lines, reach
         self._capacity = float(times.instance.total_memory * times.width)  # of a cell
 
     def cheapest(self, prices: Floats) -> tuple[Floats, Floats]:
@@ -156,7 +158,8 @@ class PricesOfTime:
             return rounded_prices(self._at_all_times(prices), unit)
         numerators = rounded(prices, unit).astype(np.int64).tolist()
         borders = range(0, self.times.last + 1, self.times.width)
-        return PriceProof(unit, (MachinePrices(tuple(borders), tuple(numerators), self.lines),))
+        machine = MachinePrices(tuple(borders), tuple(numerators), self.lines, self.reach)
+        return PriceProof(unit, (machine,))
 
     def _denominator(self, prices: Floats) -> int:
         return scale_of(float(prices.max(initial=0.0)) or 1.0)
@@ -213,8 +216,8 @@ class OfCheapestTimes(PricesOfTime):
     tops, slope
         Its tokens at the cheapest time, and by how much these fall from one unit of time to the
         next: 1 in rounds, 0 in seconds.
-    lines
-        Lines of the batch-time model, in seconds.
+    lines, reach
+        As of `PricesOfTime`.
     """
 
     def __init__(
@@ -225,9 +228,10 @@ class OfCheapestTimes(PricesOfTime):
         tops: list[int],
         slope: int,
         lines: tuple[int, ...] = (),
+        reach: int = 0,
     ) -> None:
         whole, late, top = (np.array(column, dtype=float) for column in (amounts, later, tops))
-        super().__init__(times, whole * (top - slope * (whole - 1.0) / 2.0), lines)
+        super().__init__(times, whole * (top - slope * (whole - 1.0) / 2.0), lines, reach)
         self._slope, self._rate = slope, times.instance.memory if lines else 1
         self._integers = list(zip(amounts, later, tops, strict=True))
         # As amounts are: in seconds times the memory.

@@ -37,8 +37,8 @@ SCHEDULERS = ("slo",)
 RESULTS = "every.json"
 """Name of the file with the numbers of all windows."""
 
-_RAISES = 10
-"""Limit of the times that a window gets more machines, each time twice as many more."""
+_ATTEMPTS = 10
+"""Limit of simulations until all windows attain; each time a window gets twice as many more."""
 
 
 def fleet_over_time(
@@ -291,7 +291,9 @@ class _Search:
         counts = stored or (self.best.counts if self.best else windows.formula)
         start = [*map(max, counts, windows.floors)]
         lowest = [max(self.proved.get(k, 0), floor) for k, floor in enumerate(windows.floors)]
-        lower_counts(windows, simulated, start, lowest)
+        # After the first scheduler only those count that attain on the best numbers so far.
+        attempts = _ATTEMPTS if self.best is None else 1
+        lower_counts(windows, simulated, start, lowest, attempts)
 
     def _offer(self, trial: Trial, label: str) -> None:
         """Keep numbers of machines that suffice, if they take less machine time."""
@@ -310,14 +312,16 @@ def lower_counts(
     simulated: Callable[[tuple[int, ...]], Trial | None],
     start: Sequence[int],
     lowest: Sequence[int],
+    attempts: int = _ATTEMPTS,
 ) -> Trial | None:
     """Return the trial with the lowest numbers of machines that a search finds to suffice.
 
-    It begins with ``start``; fewer machines than ``lowest`` are known to be too few.
+    It begins with ``start``, and with more machines where that fails, if there are more attempts.
+    Fewer machines than ``lowest`` are known to be too few.
     """
     # Windows that fail get more machines, and from the second time on the windows before as well.
     counts, below = [*map(max, start, lowest)], [count - 1 for count in lowest]
-    for attempt in range(_RAISES):
+    for attempt in range(attempts):
         trial = simulated(tuple(counts))
         failing = windows.failing(trial)
         if not failing:

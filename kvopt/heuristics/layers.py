@@ -6,6 +6,7 @@ the run of the best node is replayed at the end, with its starts.
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from functools import partial
@@ -129,23 +130,24 @@ def beam_of(here: Any, there: Any, plan: BeamPlan, rule: Sequence[float]) -> Bea
     return Beam(first, second, Expansions(seen, paid, states, chosen))
 
 
-@compiled
 def choose(expansions: Expansions, order: Integers, draws: int, limit: int) -> int:
     """Choose the first distinct expansions in an order, so many of a node; return their number."""
-    taken, states, paid = 0, expansions.states, expansions.paid
-    children = np.zeros(len(order) // draws, dtype=np.int64)
-    for x in order:
-        new = children[x // draws] < limit
-        for place in range(taken):
-            y = expansions.chosen[place]
-            new = new and (states[x] != states[y] or abs(paid[x] - paid[y]) > _SAME)
-        if new:
-            expansions.chosen[taken] = x
+    states, paid = expansions.states.tolist(), expansions.paid.tolist()
+    chosen, children, paid_by_state = (
+        list[int](),
+        Counter[int](),
+        defaultdict[int, list[float]](list),
+    )
+    for x in order.tolist():
+        if len(chosen) == len(expansions.chosen):
+            break
+        equal = paid_by_state[states[x]]
+        if children[x // draws] < limit and all(abs(paid[x] - cost) > _SAME for cost in equal):
+            chosen.append(x)
             children[x // draws] += 1
-            taken += 1
-            if taken == len(expansions.chosen):
-                break
-    return taken
+            equal.append(paid[x])
+    expansions.chosen[: len(chosen)] = chosen
+    return len(chosen)
 
 
 class Operations(NamedTuple):

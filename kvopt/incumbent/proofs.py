@@ -65,7 +65,7 @@ class Prefixes(Struct, frozen=True, tag_field="name", tag="prefixes"):
     numerators: tuple[tuple[int, ...], ...]
 
 
-class MachinePrices(Struct, frozen=True, tag_field="name", tag="machine"):
+class MachinePrices(Struct, frozen=True, tag_field="name", tag="machine", omit_defaults=True):
     """Prices of machine time in seconds, see `kvopt.bounds.slo_ceiling`.
 
     Parameters
@@ -76,11 +76,15 @@ class MachinePrices(Struct, frozen=True, tag_field="name", tag="machine"):
         Prices in these intervals.
     lines
         Positions of the lines of the model that give the machine time of requests.
+    reach
+        Requests that leave others at most so much time pay for fixed parts by their prompts
+        (Theorem 6.6); 0 if all pay by the tokens that they hold.
     """
 
     times: tuple[int, ...]
     numerators: tuple[int, ...]
     lines: tuple[int, ...]
+    reach: int = 0
 
 
 class PriceProof(Struct, frozen=True, tag_field="kind", tag="prices"):
@@ -215,23 +219,24 @@ class ConfigurationProof(Struct, frozen=True, tag_field="kind", tag="configurati
     cuts: tuple[int, ...] = ()
 
 
-class SearchProof(Struct, frozen=True, tag_field="kind", tag="search"):
-    """An exhaustive search under prices of tokens found no schedule below a target.
+class BranchProof(Struct, frozen=True, tag_field="kind", tag="branches"):
+    """A tree of cases in each of which sums of starts prove a bound, see `kvopt.bounds.branches`.
 
     Parameters
     ----------
-    prices
-        Prices by which partial schedules are dropped.
     target
-        No schedule has a smaller total latency.
-    kept, cuts
-        As in `ConfigurationProof`.
+        The bound is about schedules of a smaller total latency; others are no better.
+    branches
+        Of each node with children, a case before its children: a request and those that may be
+        active at its completion, or -1 - i and a time to which request i starts, or later.
+    leaves
+        Of each node without children its place among all nodes, a denominator, and pairs of a row
+        and its multiplier.
     """
 
-    prices: PriceProof
     target: int
-    kept: tuple[int, ...] = ()
-    cuts: tuple[int, ...] = ()
+    branches: tuple[tuple[int, ...], ...]
+    leaves: tuple[tuple[int, ...], ...]
 
 
 class PartProof(Struct, frozen=True, rename={"begin": "from"}):
@@ -247,7 +252,7 @@ class PartProof(Struct, frozen=True, rename={"begin": "from"}):
     """
 
     begin: int
-    proof: PriceProof | VolumeProof | ConfigurationProof | SearchProof
+    proof: PriceProof | VolumeProof | ConfigurationProof | BranchProof
 
 
 class SplitProof(Struct, frozen=True, tag_field="kind", tag="split"):
@@ -349,7 +354,7 @@ Proof = (
     PriceProof
     | VolumeProof
     | ConfigurationProof
-    | SearchProof
+    | BranchProof
     | SplitProof
     | SharesProof
     | SharedRoundsProof

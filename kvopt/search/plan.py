@@ -37,6 +37,10 @@ _MAX_EXACT_IN_BOUND = 14
 """Limit of requests for which `bound` searches the gap of configurations, which takes no longer."""
 _MAX_SOLVER_ONLY = 12
 """Limit of requests for which a solver proves the optimum at once, with its schedule."""
+_MAX_BRANCHED = 200
+"""Limit of requests for a search of cases."""
+_BRANCHES_IN_BOUND = 0.2
+"""Share of the time of `bound` for cases, which raise no bound where many requests fit together."""
 _MAX_SOLVER_FIRST = 30
 """Requests up to which a solver's proof gets more time than better schedules."""
 
@@ -127,6 +131,12 @@ def _has_time(search: Search) -> bool:
 def _is_large(search: Search) -> bool:
     """Whether no engine searches configurations: there are too many on one worker."""
     return search.problem.is_fleet or not has_configurations(search)
+
+
+def _has_few_cases(search: Search) -> bool:
+    """Whether cases of what is active together may prove an optimum: on one worker, in rounds."""
+    few = len(search.instance) <= _MAX_BRANCHED
+    return _has_starts_on_one(search) and _is_large(search) and few
 
 
 def _is_provable(search: Search) -> bool:
@@ -274,6 +284,8 @@ BOUND_ONLY_STAGES = (
               and len(s.instance) <= _MAX_EXACT_IN_BOUND, stages.run_exact),
     PlanStage("states", lambda s: _has_starts_on_one(s) and has_configurations(s),
               stages.ascend_states),
+    PlanStage("branches", lambda s: _has_few_cases(s) and _has_time(s),
+              lambda s, t: stages.search_branches(s, t.part(_BRANCHES_IN_BOUND))),
 )  # fmt: skip
 """Rows that replace searches in `bound`: bounds for few configurations."""
 
@@ -292,9 +304,7 @@ POLICIES = (
 
 SEARCHES = (
     PlanStage("exact", lambda s: _has_starts_on_one(s) and has_configurations(s), stages.run_exact),
-    PlanStage("search under prices",
-              lambda s: _has_starts_on_one(s) and _is_large(s) and stages.has_few_starts(s),
-              stages.search_tokens, 0.3),
+    PlanStage("branches", _has_few_cases, stages.search_branches, 0.5),
     PlanStage("better schedules", lambda s: _has_starts(s) and _is_large(s)
               and (s.problem.is_fleet or len(s.instance) > _MAX_SOLVER_ONLY),
               stages.improve, lambda s: 0.3 if _is_provable(s) else 1.0),

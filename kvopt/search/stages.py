@@ -13,7 +13,7 @@ from functools import partial
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any
 
-from kvopt.bounds.configurations.size import check_large, check_size, check_starts, is_quick
+from kvopt.bounds.configurations.size import check_large, check_size, is_quick
 from kvopt.bounds.lp import lp_bounds
 from kvopt.bounds.relaxations import chain, relaxed_by
 from kvopt.bounds.seconds import SecondsBound, seconds_bound
@@ -74,12 +74,6 @@ def has_many_configurations(search: Search) -> bool:
     """Whether states get prices at few knots: for many requests in a small cache."""
     many = len(search.instance) > _PRICED_REQUESTS
     return many and _passes(check_large, search)
-
-
-def has_few_starts(search: Search) -> bool:
-    """Whether the gap of prices of tokens can be searched: for some dozens of requests."""
-    few = len(search.instance) <= _PRICED_REQUESTS
-    return few and _passes(check_starts, search)
 
 
 def _passes(check: Callable[[Instance, int], None], search: Search) -> bool:
@@ -378,8 +372,8 @@ class Compiled:
         run_watched(search, self.name, partial(resolve_name(self.path), search, budget))
 
 
-search_tokens = Compiled("exact", "kvopt.search.exact.exact_engine:search_by_tokens")
-"""Search all schedules within the gap of prices of tokens."""
+search_branches = Compiled("branches", "kvopt.search.exact.branch_search:search_branches")
+"""Prove an optimum by cases of what is active together."""
 improve = Compiled("local search", "kvopt.heuristics:improve")
 """Search for better schedules, on one worker or in a fleet."""
 search_orders_with_pauses = Compiled(

@@ -44,7 +44,7 @@ _RESOURCES = (
     {"name": "tokens", "first": int, "numerators": [int]},
     {"name": "slots", "capacity": int, "times": [int], "numerators": [int]},
     {"name": "prefixes", "denominator": int, "times": [int], "numerators": [[int]]},
-    {"name": "machine", "times": [int], "numerators": [int], "lines": [int]},
+    {"name": "machine", "times": [int], "numerators": [int], "lines": [int], "reach?": int},
 )
 _PRICES = {"kind": "prices", "denominator": int, "resources": [_RESOURCES]}
 _PARTS = (
@@ -52,7 +52,7 @@ _PARTS = (
     {"kind": "volume", "staircases?": [[int]]},
     {"kind": "configurations", "target": (None, int), "searched": bool, "stages": [_STAGE],
      "kept?": [int], "cuts?": [int]},
-    {"kind": "search", "prices": _PRICES, "target": int, "kept?": [int], "cuts?": [int]},
+    {"kind": "branches", "target": int, "branches": [[int]], "leaves": [[int]]},
 )  # fmt: skip
 _SHARED = {
     "kind": "shared-rounds", "rows": [[int]], "unit": int, "cell": int, "fixed": [int],

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
-from itertools import accumulate, repeat
+from collections.abc import Sequence
+from itertools import accumulate
 from operator import add
 from typing import Any
 
 from kvopt.verify.certified_problem import Problem
-from kvopt.verify.check_prices import PriceTotals, check_prices, reach
 from kvopt.verify.check_search import RepeatedSearch
 from kvopt.verify.step_budget import Invalid, Prepared, Work, ascend, paired, pairwise, refuse
 
@@ -37,15 +35,8 @@ def by_configurations(problem: Problem, proof: dict[str, Any], work: Work) -> Pr
 
     The estimate ignores remaining copies of states, and a search.
     """
-    if proof["kind"] != "search":
-        stages = _stages(problem, proof, work)
-        return sum(stage.steps() for stage in stages), lambda: _value(problem, proof, stages, work)
-    prices = proof["prices"]
-    check_prices(prices)
-    refuse(len(prices["resources"]) > 1, "lower: a search is under prices of tokens alone")
-    early = min((request.arrival for request in problem.requests), default=0)
-    steps = (200 * len(problem.requests) + 2000) * max(0, reach(prices)[1] - early)
-    return steps, lambda: _value(problem, proof, [TokenStage(problem, prices, work)], work)
+    stages = _stages(problem, proof, work)
+    return sum(stage.steps() for stage in stages), lambda: _value(problem, proof, stages, work)
 
 
 def _value(
@@ -55,18 +46,17 @@ def _value(
 
     Without a target no start is removed, so costs of one peak at a time suffice.
     """
-    target, cuts, searched = proof["target"], proof.get("cuts", ()), proof.get("searched", True)
+    target, cuts, searched = proof["target"], proof.get("cuts", ()), proof["searched"]
     refuse(searched and problem.used > 1, "lower: a search is of one worker")
     refuse(cuts and not searched, "lower: cuts are those of a search")
-    requests, last, times, how = stages[0].requests, stages[0].last, 0, "prices"
+    requests, last, times, how = stages[0].requests, stages[0].last, 0, ""
     starts: Sequence[Sequence[int]]
     # From the last priced time on a start pays nothing: the first of those represents all.
     starts = [range(request.arrival, max(request.arrival, last) + 1) for request in requests]
     for used, stage in enumerate(stages, 1):
-        if isinstance(stage, StateStage):
-            times += len(stage.times)
-            how = f"prices of configurations at {times:,} time" + "s" * (times > 1)
-            how += f" in {used:,} stages" * (used > 1)
+        times += len(stage.times)
+        how = f"prices of configurations at {times:,} time" + "s" * (times > 1)
+        how += f" in {used:,} stages" * (used > 1)
         costs = stage.evaluate(starts)
         value = -(-stage.total // stage.scale)
         if target is None:
@@ -86,87 +76,34 @@ def _value(
     return target, f"{how} and a search of {partials:,} partial schedules, none below {target:,},"
 
 
-def _stages(problem: Problem, proof: dict[str, Any], work: Work) -> list[StateStage]:
+def _stages(problem: Problem, proof: dict[str, Any], work: Work) -> list[Stage]:
     """Return the stages of prices of states of a proof."""
     target = proof["target"]
-    stages = [StateStage(problem, stage, target is not None, work) for stage in proof["stages"]]
-    if not stages or (target is None and (len(stages) > 1 or proof.get("searched", True))):
+    stages = [Stage(problem, stage, target is not None, work) for stage in proof["stages"]]
+    if not stages or (target is None and (len(stages) > 1 or proof["searched"])):
         raise Invalid("lower: must have a stage, and just one and no search without a target")
     ends = {stage.times[-1] for stage in stages}
     refuse(len(ends) > 1, "lower: the stages must have the same last time")
     return stages
 
 
-class Stage(ABC):
-    """Prices over a denominator of the states of requests, F, and R of each time.
-
-    Times count from the first arrival.  Until then nothing can be active, so R is 0.  ``last`` is
-    the last time with a price, or 0; ``largest`` are R up to it; ``total`` is L.
-    """
-
-    def __init__(self, problem: Problem, scale: int, work: Work) -> None:
-        self.memory, self.used, self.scale, self.work = problem.memory, problem.used, scale, work
-        self.offset = min((request.arrival for request in problem.requests), default=0)
-        self.requests = [r._replace(arrival=r.arrival - self.offset) for r in problem.requests]
-        self.last, self.total, self.largest = 0, 0, list[int]()
-
-    @abstractmethod
-    def price(self, time: int, peak: int, r: int) -> int:
-        """Return the price of a state at a time up to the last."""
-
-    @abstractmethod
-    def costs(self, starts: Sequence[Sequence[int]]) -> list[list[int]]:
-        """Set R and return the cost of each start, or of the cheapest ones only."""
-
-    def evaluate(self, starts: Sequence[Sequence[int]]) -> list[list[int]]:
-        """Set R and L, and return the reduced costs of starts."""
-        costs, self.largest[0] = self.costs(starts), 0
-        lowest = list(map(min, costs))
-        self.total = sum(lowest) - sum(self.largest)
-        return [[cost - low for cost in row] for row, low in paired(costs, lowest)]
-
-
-class TokenStage(Stage):
-    """Prices of a token: F is that of the tokens that a state holds, R that of M tokens."""
-
-    def __init__(self, problem: Problem, prices: dict[str, Any], work: Work) -> None:
-        super().__init__(problem, prices["denominator"], work)
-        (tokens,) = prices["resources"]
-        # Entry t of the prices is for the time t after the first arrival, before which none counts.
-        early = self.offset - tokens["first"]
-        line = tokens["numerators"][max(0, early) :]
-        self.prices = [*repeat(0, max(0, -early) * bool(line)), *line] or [0]
-        self.last = len(self.prices) - 1
-        self.largest = [self.memory * price for price in self.prices]
-
-    def price(self, time: int, peak: int, r: int) -> int:
-        """Return the price of a state at a time up to the last."""
-        return int(self.prices[time] * (peak - r))
-
-    def costs(self, starts: Sequence[Sequence[int]]) -> list[list[int]]:
-        """Return the cost of each start; all starts are given."""
-        longest = max((request.output for request in self.requests), default=0)
-        sums = PriceTotals(self.scale, self.prices[1:] + [0] * min(longest, self.last))
-        rows = []
-        for (arrival, prompt, output), of_request in paired(self.requests, starts):
-            costs: Iterable[int] = [0]
-            if arrival < self.last:
-                brief = min(output, self.last)  # after the last price starts pay nothing
-                costs = sums.of_starts(arrival, of_request[-1] + 1, arrival, prompt, brief)
-            rows.append([self.scale * output + cost for cost in costs])
-        return rows
-
-
-class StateStage(Stage):
+class Stage:
     """Prices of the states of each [peak, rounds], those with r < rounds.
 
     A row of ``numerators`` has the prices at one of the ``times``: peak by peak, r upwards.
     Other states cost 0, and so do all states before the first time and after the last.  At times
     t between two neighbours a and b the price is ((b - t) F_a + (t - a) F_b) // (b - a).
+
+    Times count from the first arrival.  Until then nothing can be active, so R is 0.  ``last`` is
+    the last time with a price, or 0; ``largest`` are R up to it; ``total`` is L.
     """
 
     def __init__(self, problem: Problem, stage: dict[str, Any], keep: bool, work: Work) -> None:
-        super().__init__(problem, stage["denominator"], work)
+        self.memory, self.used, self.work = problem.memory, problem.used, work
+        self.scale: int = stage["denominator"]
+        self.offset = min((request.arrival for request in problem.requests), default=0)
+        self.requests = [r._replace(arrival=r.arrival - self.offset) for r in problem.requests]
+        self.total, self.largest = 0, list[int]()
         self.rows: list[list[int]] = stage["numerators"]
         self.keep = keep
         peaks, times = stage["peaks"], stage["times"]
@@ -190,6 +127,13 @@ class StateStage(Stage):
         # The price at a time has weight strictly between its neighbours.
         around = [0, *self.times, self.times[-1] + 1]
         self.windows = [(max(0, a), b) for a, b in paired(around[:-2], around[2:])]
+
+    def evaluate(self, starts: Sequence[Sequence[int]]) -> list[list[int]]:
+        """Set R and L, and return the reduced costs of starts."""
+        costs, self.largest[0] = self.costs(starts), 0
+        lowest = list(map(min, costs))
+        self.total = sum(lowest) - sum(self.largest)
+        return [[cost - low for cost in row] for row, low in paired(costs, lowest)]
 
     def price(self, time: int, peak: int, r: int) -> int:
         """Return the price of a state at a time up to the last."""

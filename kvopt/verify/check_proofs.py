@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from kvopt.verify.certified_problem import Problem, Request, relaxed
+from kvopt.verify.check_branches import by_branches
 from kvopt.verify.check_configurations import by_configurations
 from kvopt.verify.check_prices import by_prices
 from kvopt.verify.check_seconds import by_shares
@@ -20,7 +21,7 @@ KINDS: dict[str, tuple[str, Callable[[Problem, Proof, Work], Prepared]]] = {
     "prices": ("check_prices", by_prices),
     "volume": ("check_volume", by_volume),
     "configurations": ("check_configurations check_prices", by_configurations),
-    "search": ("check_configurations check_prices", by_configurations),
+    "branches": ("check_branches", by_branches),
     "shares": ("check_seconds check_volume", by_shares),
     "shared-rounds": ("check_shared_rounds check_backlog check_seconds", by_shared_rounds),
 }
@@ -45,7 +46,7 @@ def _alone(proof: Proof) -> list[Proof]:
 def modules_of(proof: Proof) -> set[str]:
     """Return the modules that evaluate a proof."""
     names = [KINDS[part["kind"]][0] for part in _alone(proof)]
-    if any(part.get("searched", part["kind"] == "search") for part in _alone(proof)):
+    if any(part.get("searched") for part in _alone(proof)):
         names += ["carried_costs", "check_search"]
     return {"check_proofs", *" ".join(names).split()}
 
@@ -91,11 +92,11 @@ def _value(problem: Problem, proof: Proof, work: Work) -> tuple[int, str]:
     problem = replace(problem, memory=memory)
     parts = [*_parts(problem, proof)] if kind == "split" else [(problem, proof)]
     for part, part_proof in parts:
-        looks_ahead = part_proof["kind"] in ("configurations", "search")
+        looks_ahead = part_proof["kind"] in ("configurations", "branches")
         looks_ahead |= bool(part_proof.get("staircases"))
         if part.pauses and (looks_ahead or {"slots", "prefixes"} & {*resources_of(part_proof)}):
             raise Invalid(
-                "lower: configurations, searches, slots, prefixes and "
+                "lower: configurations, branches, slots, prefixes and "
                 "staircases do not cover pauses"
             )
     work.part = f"lower: {kind}: "

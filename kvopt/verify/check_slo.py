@@ -145,13 +145,19 @@ def most_in_time(
     produces one token.  It pays at least for the X_i cheapest nanoseconds, of which Y_i are before
     its first token is due.  Without a limit of the first token that is not asked.
 
+    *Reach.*  Let i be the first to arrive of those requests that attain and are active in a round.
+    All their prompts were processed on its machine after it arrived.  Beside these its time has the
+    fixed parts f(0) of its own rounds, and its works after the first one.  What is left of the time
+    until it is due is its reach, so if that is at most R, their works Y sum to R at most, and those
+    of all with such a reach may pay f(0) Y / R in a round, in place of f(0) h / M.
+
     *Shared rounds.*  m workers sell m times the integral of prices of machine time.  By
     `by_shared_rounds` that is at least what all requests pay for their rounds and works, and one
     that attains has a round and its prompt before its first token is due, all rounds in its window.
     """
     is_shared, clock = proof["kind"] == "shared-rounds", problem.clock
     refuse(is_shared and clock is None, "slo: shared rounds are of a clock in seconds")
-    chosen = list[int]()
+    chosen, reach = list[int](), 0
     if is_shared and clock is not None:
         chosen = [*range(len(clock.lines))]
         work.spend(40 * sum(map(len, proof["row_prices"])))
@@ -159,8 +165,10 @@ def most_in_time(
         check_prices(proof, "slo", in_rounds=clock is None)
     if not is_shared and clock is not None:
         chosen = lines_of(problem, proof["resources"][0]["lines"], "slo")
+        reach = proof["resources"][0].get("reach", 0)
+        refuse(reach < 0, "slo: a reach is not negative")
     work.spend(2 * len(due))
-    can = [*_attainable(problem, due, chosen)]
+    can = [*_attainable(problem, due, chosen, reach)]
     requests, fresh = [problem.requests[row.place] for row in can], tuple(row.fresh for row in can)
     part = replace(problem, requests=requests, fresh=fresh, firsts=(), weights=())
     if is_shared:
@@ -187,7 +195,9 @@ class _Attainable(NamedTuple):
     end: float
 
 
-def _attainable(problem: Problem, due: list[Due], chosen: list[int]) -> Iterator[_Attainable]:
+def _attainable(
+    problem: Problem, due: list[Due], chosen: list[int], reach: int
+) -> Iterator[_Attainable]:
     """Yield the requests that attain alone, with their rounds, or M times their machine time."""
     clock, memory = problem.clock, problem.memory
     done = problem.fresh or [request.prompt for request in problem.requests]
@@ -195,8 +205,14 @@ def _attainable(problem: Problem, due: list[Due], chosen: list[int]) -> Iterator
         begun, soonest, amount, alone = 1, 1, request.output, request.output
         if clock is not None:
             brief = request._replace(output=1)
-            begun, _, soonest = part_of(memory, brief, clock, chosen, fresh)
-            amount, _, alone = part_of(memory, request, clock, chosen, fresh)
+            fixed = (0, 0) if reach else None
+            begun, _, soonest = part_of(memory, brief, clock, chosen, fresh, (), fixed)
+            amount, _, alone = part_of(memory, request, clock, chosen, fresh, (), fixed)
+            if reach:
+                none, until = clock.line(0, chosen), min(limits.total, limits.first + limits.rest)
+                left = until - none * request.output - (amount - begun) // memory
+                share = none * (begun // memory) // reach if left <= reach else 0
+                begun, amount = begun + memory * share, amount + memory * share * request.output
         rest = alone - soonest
         early = min(limits.first, limits.total - rest)
         if early >= soonest and limits.rest >= rest:

@@ -17,12 +17,7 @@ import pytest
 from effort import many
 from strategies import instance_of, plain, random_instances
 from test_configurations import drawn_knots, drawn_prices, drawn_starts
-from test_forward_search import (
-    LIMIT,
-    climbed,
-    lookahead_of,
-    tel_of,
-)
+from test_forward_search import LIMIT, climbed, lookahead_of, tel_of
 
 from kvopt import Instance
 from kvopt.bounds.configurations import carried_sets, cost_to_go

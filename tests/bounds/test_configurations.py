@@ -17,11 +17,7 @@ from strategies import instance_of, plain, random_instances
 
 from kvopt import Instance, bound, generate
 from kvopt.bounds.configurations.ascent import Evaluator, Point
-from kvopt.bounds.configurations.evaluation import (
-    denominator_for,
-    evaluate,
-    rounded,
-)
+from kvopt.bounds.configurations.evaluation import denominator_for, evaluate, rounded
 from kvopt.bounds.configurations.states import Knots, States
 from kvopt.problem.arrays import Flags, Floats, Integers
 

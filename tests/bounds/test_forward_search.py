@@ -146,10 +146,7 @@ class TestSweep:
     def test_a_label_with_more_children_than_there_is_room_for_keeps_them_all(self) -> None:
         instance = instance_of(10_000, [(0, 0, 2 + i) for i in range(14)])
         forward = ForwardSearch(
-            States.of(instance),
-            predecessors_of(instance),
-            without_prices(instance, 9),
-            10_000,
+            States.of(instance), predecessors_of(instance), without_prices(instance, 9), 10_000
         )
         with pytest.raises(TooWide, match="at round 1"):
             forward.search_exhaustively(20_000)
@@ -315,16 +312,14 @@ class TestDualAscent:
 
 
 def objective_end(instance: Instance) -> int:
-    schedule = searched(instance).schedule
-    return known(schedule).makespan
+    return known(searched(instance).schedule).makespan
 
 
 def test_closed_starts_cost_more_than_any_budget() -> None:
     instance = generate("arrival-2", 20, seed=1)
     search = searched(instance)
     rising = next(states_priced(search, search.budget))
-    evaluation = rising.evaluation
-    rising.fix_starts(evaluation, objective(search))
+    rising.fix_starts(rising.evaluation, objective(search))
     left = evaluate(
         rising.states,
         Knots.every(1, 5),

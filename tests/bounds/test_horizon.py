@@ -9,13 +9,7 @@ import pytest
 from brute_force import Starts, best_starts, last_time, makespan, optimum, tel
 from effort import many
 from known import known
-from strategies import (
-    Problem,
-    instance_of,
-    plain,
-    random_feasible_starts,
-    random_instances,
-)
+from strategies import Problem, instance_of, plain, random_feasible_starts, random_instances
 
 from kvopt import run
 from kvopt.bounds.start_windows import start_windows
@@ -114,5 +108,4 @@ def test_makespan_of_a_heuristic_cuts_off_the_optimum(
     for upper in (None, tel(triples, starts), best):
         windows = start_windows(instance, upper)
         assert horizon(instance, windows) > heuristic_end
-        found = best_starts(memory, triples, windows)
-        assert known(found)[0] == best
+        assert known(best_starts(memory, triples, windows))[0] == best

@@ -14,7 +14,7 @@ from strategies import instance_of, plain, random_instances
 from test_configurations import drawn_knots, drawn_prices
 
 from kvopt import Instance, Request, bound, generate
-from kvopt.bounds.configurations import size, tokens
+from kvopt.bounds.configurations import size
 from kvopt.bounds.configurations.evaluation import evaluate, total_of
 from kvopt.bounds.configurations.states import States
 from kvopt.errors import TooLarge
@@ -43,8 +43,7 @@ def searched(instance: Instance, **options: object) -> Search:
 
 
 def found(method: str, instance: Instance, seconds: float) -> int:
-    value = bound(instance, method, threads=1, time_limit=seconds).value
-    return known(value)
+    return known(bound(instance, method, threads=1, time_limit=seconds).value)
 
 
 def test_the_total_is_that_of_the_evaluation_with_tables() -> None:
@@ -65,18 +64,17 @@ def test_bounds_are_never_above_the_optimum_and_the_verifier_finds_the_same() ->
     for instance in random_instances(many(60), 21, least_requests=1):
         search = searched(instance)
         list(states_priced(search, search.budget, few_knots=True))
-        known = search.checked
-        assert known is not None
-        assert isinstance(known.proof, ConfigurationProof)
-        (stage,) = known.proof.stages
-        assert known.value <= brute_force.optimum(*plain(instance))
+        checked = known(search.checked)
+        assert isinstance(checked.proof, ConfigurationProof)
+        (stage,) = checked.proof.stages
+        assert checked.value <= brute_force.optimum(*plain(instance))
         content = {
             "denominator": stage.denominator,
             "peaks": list(map(list, stage.peaks)),
             "times": list(stage.times),
             "numerators": list(map(list, stage.numerators)),
         }
-        assert proved(plain(instance), proof_of([content])) == known.value
+        assert proved(plain(instance), proof_of([content])) == checked.value
 
 
 @pytest.mark.usefixtures("processor_clock")
@@ -85,10 +83,9 @@ def test_what_is_too_large_to_search_is_bounded_at_few_knots(
 ) -> None:
     """Staircases and prices of tokens say less where few requests fit together."""
     instance = generate("uniform", n=85, seed=1)
-    for module in (size, tokens):
-        monkeypatch.setattr(module, "check_starts", partial(size.check_starts, max_prices=10))
+    monkeypatch.setattr(size, "check_starts", partial(size.check_starts, max_prices=10))
     plain = max(found("lagrangian", instance, 0.5), found("volume", instance, 0.5))
-    assert found("auto", instance, 2.5) > 1.05 * plain
+    assert found("auto", instance, 3.0) > 1.05 * plain
     assert found("configuration", instance, 1.0) > 1.05 * plain
 
 
@@ -96,11 +93,10 @@ def test_what_is_too_large_to_search_is_bounded_at_few_knots(
 def test_many_requests_are_priced_at_few_knots_even_where_all_starts_fit() -> None:
     search = searched(generate("uniform", n=85, seed=1), time_limit=3, threads=1)
     plan.run(plan.PRICES, search, search.budget.part(most=1.5))
-    known = search.checked
-    assert known is not None
-    assert isinstance(known.proof, ConfigurationProof)
-    assert len(known.proof.stages[0].times) < 100
-    assert known.proof.target is None
+    checked = known(search.checked)
+    assert isinstance(checked.proof, ConfigurationProof)
+    assert len(checked.proof.stages[0].times) < 100
+    assert checked.proof.target is None
 
 
 def test_what_is_too_large_for_that_too_is_refused() -> None:

@@ -16,12 +16,7 @@ from kvopt import Instance, Request
 from kvopt.bounds import fluid
 from kvopt.bounds.kinds import Kinds
 from kvopt.bounds.lp import averaged_minimisers, lp_vertices
-from kvopt.bounds.mean_starts import (
-    dealt,
-    lagrangian_mean_starts,
-    lp_mean_starts,
-    lp_nonzeros,
-)
+from kvopt.bounds.mean_starts import dealt, lagrangian_mean_starts, lp_mean_starts, lp_nonzeros
 from kvopt.errors import TooLarge
 from kvopt.incumbent.limits import Limits
 from kvopt.kernels.budget import Budget

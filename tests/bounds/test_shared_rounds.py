@@ -11,6 +11,7 @@ import pytest
 from brute_force import Server
 from certificates import in_file, problem_from
 from effort import many
+from known import known
 from msgspec import convert, structs
 from strategies import batch_time, drawn_in_seconds, optimum_of
 from test_seconds_bounds import SCOPES, covering
@@ -208,16 +209,14 @@ def test_windows_grow_at_a_low_load() -> None:
         for time in times
     ]
     instance = Instance(10**6, rows)
-    bound = shared_rounds_bound(instance, batch_time(server), scope="runs")
-    assert bound is not None
+    bound = known(shared_rounds_bound(instance, batch_time(server), scope="runs"))
     assert any(bound.proof.grown)
     plain = without_backlog(bound.proof)
     assert verified(instance, server, "runs", bound.proof) == bound.value_ns
     assert bound.value_ns > verified(instance, server, "runs", plain)
     users = [replace(row, prefix=("a",)) for row in rows]
     shared = Instance(10**6, users, block_tokens=200)
-    bound = shared_rounds_bound(shared, batch_time(server), scope="sharing")
-    assert bound is not None
+    bound = known(shared_rounds_bound(shared, batch_time(server), scope="sharing"))
     assert bound.proof.block_shares
     assert not bound.proof.grown
 
@@ -256,8 +255,7 @@ def test_it_gains_where_memory_is_slack(scope: str) -> None:
     ]
     instance = Instance(400_000, requests)
     fluid = seconds_bound(instance, CHAT, scope=scope).value_ns
-    found = shared_rounds_bound(instance, CHAT, scope=scope, threads=2)
-    assert found is not None
+    found = known(shared_rounds_bound(instance, CHAT, scope=scope, threads=2))
     assert found.value_ns > 1.005 * fluid
 
 

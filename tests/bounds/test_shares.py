@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from brute_force import optimum
 from effort import many
+from known import known
 from msgspec import to_builtins
 from strategies import drawn_with_prefixes, optimum_of, plain
 
@@ -175,8 +176,6 @@ def test_blocks_that_nobody_shares_cost_nothing() -> None:
 
 def test_a_short_limit_leaves_time_for_a_scheduler() -> None:
     instance = generate("agents", n=60, seed=1, parameters={"rate": 0.05})
-    found = solve(instance, time_limit=1.5, threads=1)
+    found = solve(instance, time_limit=0.7, threads=1)
     waiting = run(instance, "svf").objective
-    assert found.objective is not None
-    assert waiting is not None
-    assert found.objective <= waiting
+    assert known(found.objective) <= known(waiting)

@@ -16,12 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from known import known
 from literal.configurations import staircase
-from strategies import (
-    Problem,
-    instance_of,
-    random_feasible_starts,
-    random_instances,
-)
+from strategies import Problem, instance_of, random_feasible_starts, random_instances
 
 from kvopt import Certificate, Instance, Request, Schedule, bound, generate, run, verify
 from kvopt.bounds.staircases import units_needed
@@ -110,15 +105,13 @@ def test_it_raises_the_bound_of_papers_families() -> None:
     instance = generate("arrival-1", seed=0)
     found = bound(instance, "volume")
     assert known(found.value) > 1.15 * volume_bound(instance)
-    schedule = run(instance, "svf").schedule
-    verified(Certificate(instance, known(schedule), found.checked))
+    verified(Certificate(instance, known(run(instance, "svf").schedule), found.checked))
 
 
 def test_a_claim_above_is_refused(tmp_path: Path) -> None:
     instance = generate("arrival-1", seed=0)
     schedule = Schedule(instance, run(instance, "svf").starts)
-    found = bound(instance, "volume").checked
-    assert found is not None
+    found = known(bound(instance, "volume").checked)
     assert isinstance(found.proof, VolumeProof)
     assert found.proof.staircases
     path = tmp_path / "certificate.json"

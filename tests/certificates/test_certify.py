@@ -249,8 +249,7 @@ class TestCommands:
         assert json.loads(target.read_text())["policies"][0]["policy"] == "schedule"
         schedule.write_text('{"schema": "kvopt.schedule/1", "starts": [0, 0, 0, 0]}')
         target.unlink()
-        err = run.refused(*args)
-        assert "memory is 9" in err
+        assert "memory is 9" in run.refused(*args)
         assert not target.exists()
 
     def test_verify_says_no_with_its_exit_status(

@@ -42,15 +42,14 @@ def proofs_of(instance: Instance, rule_out: bool) -> Iterator[tuple[int, Configu
     offer_list_schedules(search)
     for rising in states_priced(search, search.budget, fixes=rule_out):
         evaluation = rising.evaluation
-        assert search.schedule is not None
-        target = search.schedule.objective
+        target = known(search.schedule).objective
         yield rising.proved(evaluation, target)
         yield min(evaluation.bound, target), rising.proof(target)
         forward = ForwardSearch(rising.states, predecessors_of(instance), evaluation, target)
         found = forward.search_exhaustively(100_000)
         if found is not None:
             search.offer_starts(found, "test")
-        value = search.schedule.objective
+        value = known(search.schedule).objective
         yield value, rising.proof(value, ())
 
 
@@ -139,9 +138,8 @@ class TestReplay:
         for count, _ in enumerate(states_priced(search, search.budget)):
             if count == 1:
                 break
-        assert search.checked is not None
-        found = given(instance, to_builtins(search.checked.proof))
-        assert found == search.checked.value
+        found = given(instance, to_builtins(known(search.checked).proof))
+        assert found == known(search.checked).value
 
 
 def given(instance: Instance, proof: Proof) -> int:

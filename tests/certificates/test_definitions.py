@@ -142,7 +142,7 @@ def test_modules_that_are_named_are_those_that_run() -> None:
         if number % 10 == 5:
             content = with_nodes(source)
             proof = shared_prices(problem_of(content), source)
-        if proof["kind"] == "search":
+        if proof["kind"] == "branches":
             proof["target"] = 1  # no schedule is below it
         content["lower"] = bound_of(content, proof, -1000)
         try:

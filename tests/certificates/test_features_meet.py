@@ -284,7 +284,7 @@ AHEAD: tuple[dict[str, Any], ...] = (
     {"kind": "volume", "staircases": [[1]]},
     {"kind": "configurations", "target": None, "searched": False, "stages": []},
     {"kind": "prices", "denominator": 1, "resources": [SLOTS]},
-    {"kind": "search", "prices": prices_proof(9, 1, [1]), "target": 1},
+    {"kind": "branches", "target": 1, "branches": [], "leaves": [[0, 1]]},
 )
 """Proofs that look ahead along a run."""
 FLEET: dict[str, tuple[Change, str]] = {
@@ -306,7 +306,7 @@ FLEET: dict[str, tuple[Change, str]] = {
     "deadlines": (lambda c: c.update(deadlines={}), "deadlines are service levels now"),
     "pauses": (lambda c: c.update(upper={"value": 3, "segments": [[[1, 1]]] * 3}), "2 workers"),
     "a start too early": (lambda c: c["upper"].update(starts=[0, -1, 0]), "before it arrives"),
-    "a search": (lambda c: c["lower"].update(proof=AHEAD[-1]), "one worker"),
+    "branches": (lambda c: c["lower"].update(proof=AHEAD[-1]), "one worker"),
 }
 TIMED: dict[str, tuple[Change, str]] = {
     "a better bound": (lambda c: c["lower"].update(value=17), "the proof gives 16"),
@@ -552,12 +552,7 @@ def test_runs_with_pauses_that_are_none_are_invalid(
     said = in_seconds()
     rows = [{"arrival": 0, "prompt": 1, "output": 2}]
     said.update(upper=None, lower=None, policies=[])
-    said["instance"] = {
-        "schema": "kvopt.instance/1",
-        "memory": 5,
-        "round_ms": 1,
-        "requests": rows,
-    }
+    said["instance"] = {"schema": "kvopt.instance/1", "memory": 5, "round_ms": 1, "requests": rows}
     proof = prices_between([0, 1], [0], 1, [0])
     run = {"value": 0, "segments": segments, "attained": 1}
     said["slo"] = {
@@ -614,12 +609,12 @@ def test_a_report_says_that_it_counts_blocks(scope: str) -> None:
 
 
 def test_a_search_that_is_too_long_leaves_what_is_known() -> None:
-    known = found(LARGER["far apart"])
-    assert known.objective is not None
-    assert known.lower is not None
+    lengthy = found(LARGER["far apart"])
+    assert lengthy.objective is not None
+    assert lengthy.lower is not None
     assert any(
         note.startswith("orders with pauses: ") and "are more than the limit" in note
-        for note in known.notes
+        for note in lengthy.notes
     )
 
 
@@ -631,8 +626,7 @@ def test_prices_of_late_requests_are_valid_and_written_again(tmp_path: Path, bef
     content = certificate(late, random.Random(1), lower={"value": 3, "proof": proof})
     assert judged(tmp_path / "c.json", content).valid
     write_certificate(read_certificate(tmp_path / "c.json"), tmp_path / "d.json")
-    again = json.loads((tmp_path / "d.json").read_text())
-    assert again["lower"]["proof"] == proof
+    assert json.loads((tmp_path / "d.json").read_text())["lower"]["proof"] == proof
     assert verify(tmp_path / "d.json").valid
 
 

@@ -69,8 +69,7 @@ def test_a_search_speaks_of_one_worker(tmp_path: Path) -> None:
     parts = content["lower"]["proof"].get("parts", [{"proof": content["lower"]["proof"]}])
     proof = next(p["proof"] for p in parts if p["proof"]["kind"] == "configurations")
     proof.update(searched=True, target=proof["target"] or 100)
-    verdict = judged(tmp_path / "c.json", content)
-    assert "a search is of one worker" in verdict.lines[-1]
+    assert "a search is of one worker" in judged(tmp_path / "c.json", content).lines[-1]
 
 
 SHAPES = ((2, 7), (2, 2), (4, 9), (0, 5))

@@ -65,8 +65,7 @@ def in_seconds() -> dict[str, Any]:
     content: dict[str, Any] = json.loads(
         certificate_text(certify(Instance(5, requests), ["fcfs"], clock=roof))
     )
-    value = Claims(content).nanoseconds(TIMED)
-    content["policies"].append({**TIMED, "value": value})
+    content["policies"].append({**TIMED, "value": Claims(content).nanoseconds(TIMED)})
     return content
 
 
@@ -145,12 +144,23 @@ class TestMutations:
         prices_proof(3, 0, [1]),
         prices_proof(3, -5, [1]),
         *(
-            {"kind": "search", "prices": prices, "target": 9}
-            for prices in (
-                prices_proof(0, 1, [1]),
-                prices_proof(9, 0, [1]),
-                prices_proof(9, 1, [-1]),
-                {**prices_proof(9, 1, [1]), "resources": prices_proof(9, 1, [1])["resources"] * 2},
+            {"kind": "branches", "target": 99, "branches": branches, "leaves": leaves}
+            for branches, leaves in (
+                ([], []),
+                ([], [[0]]),
+                ([], [[0, 0]]),
+                ([], [[0, 1, 0]]),
+                ([], [[0, 1], [1, 1]]),
+                ([[0, 1]], [[1, 1], [2, 1]]),
+                ([[0, 1]], [[1, 1, 0, -1], [2, 1], [3, 1]]),
+                ([[0, 1]], [[1, 1, 5, 1], [2, 1], [3, 1]]),
+                ([[0, 1], [0, 1]], [[1, 1], [2, 1], [3, 1]]),
+                ([[0, 0]], [[1, 1], [2, 1], [3, 1]]),
+                ([[0, 9]], [[1, 1], [2, 1], [3, 1]]),
+                ([[0, -1]], [[1, 1], [2, 1], [3, 1]]),
+                ([[]], [[1, 1]]),
+                ([[-1]], [[1, 1], [2, 1]]),
+                ([[-9, 3]], [[1, 1], [2, 1]]),
             )
         ),
         *({"kind": "volume", "staircases": [steps]} for steps in ([], [0], [-1, 2], [3, 2])),
@@ -194,8 +204,7 @@ class TestShape:
         self, tmp_path: Path, place: Place, value: object
     ) -> None:
         content = certificate(EC1, random.Random(1))
-        verdict = judged(tmp_path / "c", changed(content, place, lambda _: value))
-        assert_unreadable(verdict)
+        assert_unreadable(judged(tmp_path / "c", changed(content, place, lambda _: value)))
 
     @pytest.mark.parametrize(
         ("place", "value"),

@@ -269,5 +269,4 @@ class TestIndependence:
     def test_module_and_function_share_a_name(self, tmp_path: Path, code: str) -> None:
         path = written(tmp_path / "c.json", json.dumps(certificate(EC1, random.Random(2))))
         check = "; assert v.valid and m.Verdict and m.verify and m({path!r}).valid"
-        script = (code + check).format(path=str(path))
-        python("-c", script, check=True)
+        python("-c", (code + check).format(path=str(path)), check=True)

@@ -46,12 +46,7 @@ def claimed(
 def a_long_output() -> dict[str, Any]:
     """Search on while a request of 100,000 rounds runs: its tail was copied in each of them."""
     stage = {"denominator": 1, "peaks": [[4, 3]], "times": [99_000], "numerators": [[0, 0, 9]]}
-    proof = {
-        "kind": "configurations",
-        "target": 100_003,
-        "searched": True,
-        "stages": [stage],
-    }
+    proof = {"kind": "configurations", "target": 100_003, "searched": True, "stages": [stage]}
     return claimed(200_000, rows((0, 1, 100_000), (98_990, 1, 3)), proof)
 
 
@@ -224,8 +219,7 @@ class TestBudget:
     @pytest.fixture
     def path(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         proof = {"kind": "volume", "staircases": [[1, 2, 5]]}
-        found = claimed(9, rows(*[(0, 1, 2)] * 30), proof)
-        (tmp_path / "c").write_text(json.dumps(found))
+        (tmp_path / "c").write_text(json.dumps(claimed(9, rows(*[(0, 1, 2)] * 30), proof)))
         monkeypatch.setattr("kvopt.verify.step_budget.STEPS", 3_000)
         return tmp_path / "c"
 
@@ -298,13 +292,7 @@ class TestBudget:
 
     @pytest.mark.parametrize(
         "arguments",
-        [
-            ["--budget"],
-            ["--budget", "0"],
-            ["--budget", "nan"],
-            ["--budget", "x"],
-            ["second"],
-        ],
+        [["--budget"], ["--budget", "0"], ["--budget", "nan"], ["--budget", "x"], ["second"]],
     )
     def test_bad_arguments_are_refused(
         self, arguments: list[str], tmp_path: Path, run: Run

@@ -40,7 +40,7 @@ def searched(
     problem: Problem, stage: Stage, target: int
 ) -> tuple[configurations.Stage, Costs, int]:
     """Return an evaluated stage, the reduced costs that it leaves, and the budget."""
-    found = configurations.StateStage(plainly(problem), stage, True, Work())
+    found = configurations.Stage(plainly(problem), stage, True, Work())
     starts = [range(r.arrival, max(r.arrival, found.last) + 1) for r in found.requests]
     costs = found.evaluate(starts)
     budget = (target - 1) * found.scale - found.total

@@ -55,8 +55,7 @@ class TestSolve:
     ) -> None:
         schedule = tmp_path / "schedule.json"
         assert run("solve", ec1, "-o", schedule)[0] == 0
-        out = run.done("check", ec1, schedule)[0]
-        assert "total latency 12" in out
+        assert "total latency 12" in run.done("check", ec1, schedule)[0]
         again = run.json("solve", ec1, "--start", schedule, "-t", 0)
         assert again["found_by"] == "given schedule"
 

@@ -11,22 +11,9 @@ import pytest
 from commands import EC1
 from environments import ROOT, commands, core_environment, project
 from packaging.requirements import Requirement
+from studied import tiny
 
 from kvopt.show.optional import EXTRAS, remedy
-
-STUDY = """
-name = "tiny"
-policies = ["mc-sf", "svf"]
-
-[limits]
-time_limit = 20
-
-[[instances]]
-family = "arrival-1"
-draws = 1
-n = 4
-"""
-
 
 REFUSED = {
     "plot": [["plot", "a.json", "-o", "a.png"], ["report", "."]],
@@ -66,7 +53,7 @@ Answer = tuple[int, str, str]
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = tmp_path_factory.mktemp("core")
     (made / "a.json").write_text(json.dumps(EC1))
-    (made / "study.toml").write_text(STUDY)
+    tiny(made / "study.toml", draws=1)
     shutil.copy(ROOT / "samples" / "batches.csv", made)
     return made
 

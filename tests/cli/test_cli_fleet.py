@@ -103,10 +103,7 @@ def test_misses_of_a_service_level_are_shares(run: Run, ec1: Path, tmp_path: Pat
     assert first.startswith("Any covered scheduler needs at least 2 machines for 100% with e2e=4")
     assert second == "target: at most 0 of 4 requests miss"
     assert heads.split()[:4] == ["machines", "misses", "at", "least"]
-    assert [row.split()[:3] for row in rows] == [
-        ["1", "25.00%", "25.00%"],
-        ["2", "0.00%", "0.00%"],
-    ]
+    assert [row.split()[:3] for row in rows] == [["1", "25.00%", "25.00%"], ["2", "0.00%", "0.00%"]]
     assert "misses, % of requests" in (out / "fleet.svg").read_text()
     verified = run("verify", out / "2.cert.json")[1]
     assert "at most 4 of 4 requests can attain e2e=4" in verified

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from browsing import CHROMIUM, DRIVER, MISSING, Browser
 from commands import Run
+from known import known
 from pages import Page
 from shapes import faults
 
@@ -22,7 +23,7 @@ from kvopt.verify import verify
 
 ROOT = Path(__file__).parents[2]
 HEADS = ("today: ", "at best: ", "covered: ", "simulated, ", "machines: ", "what limits: ")
-QUICK = ("-m", "2048", "-t", "2")
+QUICK = ("-m", "2048", "-t", "1")
 
 pytestmark = pytest.mark.usefixtures("processor_clock")
 
@@ -40,7 +41,7 @@ def log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.mark.slow
 def test_answers_come_in_order_with_their_proofs(run: Run, log: Path, tmp_path: Path) -> None:
     slo = ("--slo", "ttft=20s,tpot=90ms", "--attain", "75%")
-    code, printed, _ = run("headroom", log, *QUICK[:3], "5", *slo)
+    code, printed, _ = run("headroom", log, *QUICK[:3], "3", *slo)
     out = tmp_path / "log.headroom"
     lines = [line for line in printed.splitlines() if not line.startswith("Not decided: ")]
     assert code == 0
@@ -154,8 +155,7 @@ def test_a_wide_interval_comes_first_and_is_drawn_as_unknown(
     text = (out / "headroom.html").read_text()
     page = Page(text)
     assert page.loads == page.handlers == []
-    answers = re.findall('<p class="answer">(.*?)</p>', text)
-    assert answers[0].startswith("Not decided")
+    assert re.findall('<p class="answer">(.*?)</p>', text)[0].startswith("Not decided")
     assert "<pattern" in text, "the range of the optimum is hatched"
     assert "the optimum, unknown in this range" in text
 
@@ -183,13 +183,11 @@ def test_measures_of_a_run_name_what_limits_it() -> None:
 @pytest.mark.slow
 def test_python_has_the_same_answers(log: Path) -> None:
     instance = kvopt.import_trace(log, "csv", 2048)
-    found = headroom(instance, "fcfs", time_limit=2)
+    found = headroom(instance, "fcfs", time_limit=1)
     assert found.today is not None
     assert found.today.objective == kvopt.run(instance, "fcfs", clock="seconds").objective
     less, most = found.gains
-    assert less is not None
-    assert most is not None
-    assert 0 <= less <= most
+    assert 0 <= known(less) <= known(most)
     assert "today" in str(found)
 
 

@@ -31,8 +31,7 @@ class Longest(PrefixPolicy):
 
 @pytest.fixture
 def mine(tmp_path: Path) -> Path:
-    path = written(tmp_path / "mine.py", GOOD)
-    return path
+    return written(tmp_path / "mine.py", GOOD)
 
 
 @pytest.mark.slow

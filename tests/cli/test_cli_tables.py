@@ -90,8 +90,7 @@ def test_words_are_folded_and_numbers_are_not(width: int, monkeypatch: pytest.Mo
     lines = printed(width, monkeypatch)
     assert len(lines) > 3
     assert any("1,234,567" in line and "23.45" in line for line in lines)
-    first = "".join(line[:16].strip() for line in lines)
-    assert first.endswith(LONG) or width == 70
+    assert "".join(line[:16].strip() for line in lines).endswith(LONG) or width == 70
     assert max(map(len, lines)) <= max(width, 16 + 2 + 9 + 2 + 5 + 2 + 16)
 
 
@@ -164,6 +163,5 @@ def test_no_column_is_lost_on_a_true_terminal(named: Path) -> None:
 def test_names_are_no_emoji_codes(run: Run, tmp_path: Path) -> None:
     path = tmp_path / "a:x:b.json"
     path.write_text(json.dumps({**EC1, "name": "day:x:1"}))
-    out = run.done("solve", path, "-o", tmp_path / "s:x:t.json")[0]
-    assert "day:x:1" in out
+    assert "day:x:1" in run.done("solve", path, "-o", tmp_path / "s:x:t.json")[0]
     assert "a:x:b.json" in run("certify", path, "-P", "svf", "-o", tmp_path / "a:x:b.json")[2]

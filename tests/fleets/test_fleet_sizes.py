@@ -11,6 +11,7 @@ from typing import TypedDict
 
 import pytest
 from brute_force import Server, most_in_time, optimum
+from known import known
 from strategies import SERVERS, batch_time, plain, random_instances, timed_instance
 
 from kvopt import (
@@ -55,15 +56,12 @@ LONG = max(request.output for request in CONVERSATIONS)
 def assert_bands_hold(found: FleetSizes, optima: dict[int, int]) -> None:
     """Compare each claim with the least values, of latency or of misses, by number of machines."""
     for band in found.bands:
-        assert band.lower is not None
-        assert band.upper is not None
-        assert band.lower <= optima[band.workers] <= band.upper
-        assert all(count is None or count >= band.upper for count in band.runs.values())
-    least, known = found.machines
+        assert known(band.lower) <= optima[band.workers] <= known(band.upper)
+        assert all(count is None or count >= known(band.upper) for count in band.runs.values())
+    least, sufficient = found.machines
     enough = [workers for workers, value in optima.items() if value <= found.target.limit]
-    assert least is not None
-    assert least <= min(enough)
-    assert known is None or known in enough
+    assert known(least) <= min(enough)
+    assert sufficient is None or sufficient in enough
 
 
 @pytest.mark.slow
@@ -132,10 +130,8 @@ def test_what_a_run_does_is_known_to_be_enough() -> None:
     alone = run(replace(CONVERSATIONS, workers=3), "fcfs", router="round-robin")
     assert found.target.limit == alone.objective == found.bands[-1].runs["round-robin + fcfs"]
     assert [band.workers for band in found.bands] == [1, 3]
-    least, known = found.machines
-    assert least is not None
-    assert known is not None
-    assert least <= known <= 3
+    least, sufficient = found.machines
+    assert known(least) <= known(sufficient) <= 3
 
 
 def test_what_was_matched_is_enough_even_if_nothing_else_is_known() -> None:
@@ -242,8 +238,7 @@ class TestFolderOfEachMeasure:
                 else:
                     assert 30 - value in (of.in_time.ceiling, of.in_time.best_attained)
         said: list[str] = []
-        again = ask(observer=said.append)
-        assert (again.to_json(), said) == (found.to_json(), [])
+        assert (ask(observer=said.append).to_json(), said) == (found.to_json(), [])
         more = ask(policies=["fcfs"])
         assert "central + fcfs" in more.labels
         for old, new in zip(found.bands, more.bands, strict=True):

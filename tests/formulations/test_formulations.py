@@ -160,8 +160,7 @@ def test_every_formulation_agrees_with_brute_force() -> None:
     for instance in random_instances(20, seed=13, least_requests=1, most_requests=4):
         optimum = brute_force.optimum(*plain(instance))
         assert optimum_of_arrays(instance) == optimum
-        free = time_indexed(instance, order_identical=False)
-        assert optimum_of_pyomo(free) == optimum
+        assert optimum_of_pyomo(time_indexed(instance, order_identical=False)) == optimum
 
 
 @pytest.mark.slow
@@ -181,12 +180,10 @@ def test_columns_of_a_schedule_lead_back_to_it() -> None:
         model = time_indexed_arrays(instance)
         _, starts = known(brute_force.best_starts(*plain(instance)))
         schedule = Schedule(instance, starts)
-        columns = model.columns_of(schedule)
-        assert columns is not None
+        columns = known(model.columns_of(schedule))
         values = np.zeros(model.num_columns)
         values[columns] = 1.0 - 1e-7  # solvers return such numbers for 1
-        back = model.schedule_of(values)
-        assert known(back).objective == schedule.objective
+        assert known(model.schedule_of(values)).objective == schedule.objective
     assert model.columns_of(Schedule(instance, [10**9] * len(instance))) is None
     assert model.schedule_of(np.full(model.num_columns, 0.4)) is None
 

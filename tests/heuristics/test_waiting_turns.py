@@ -94,7 +94,7 @@ def test_a_search_improves_what_it_begins_with(workers: int) -> None:
     offer_one_by_one(search)
     assert search.best is not None
     before, members = search.best.objective, search.best.members
-    search_conversations(search, Budget(4.0))
+    search_conversations(search, Budget(1.0))
     assert search.best.objective < before
     assert search.best.members == members
     assert search.found_by == "conversations"

@@ -95,13 +95,13 @@ def test_answers_are_true_whatever_they_are() -> None:
         params = drawn(source)
         optimum = brute_force.optimum(*plain(instance))
         for engine in ("auto", "exact"):
-            found = solve(instance, engine, time_limit=0.2, params=params)
+            found = solve(instance, engine, time_limit=0.1, params=params)
             assert found.faults == (), params
             assert (found.lower_bound or 0) <= optimum <= known(found.objective), params
         for method in ("auto", "lagrangian", "configuration"):
-            lower = bound(instance, method, time_limit=0.2, params=params).value
+            lower = bound(instance, method, time_limit=0.1, params=params).value
             assert lower is None or lower <= optimum, params
-        lower = certify(instance, ["svf"], time_limit=0.2, params=params).lower_bound
+        lower = certify(instance, ["svf"], time_limit=0.1, params=params).lower_bound
         assert known(lower) <= optimum
 
 

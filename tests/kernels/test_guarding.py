@@ -67,10 +67,7 @@ POLICIES = {
         "mine: key: too many positional arguments: write def key(self, view, i)",
     ),
     "key-wants-more": (POLICY.replace("view, i)", "view, i, j)"), "mine: key failed: TypeError: "),
-    "raising": (
-        replaced("1 / 0"),
-        "line 11: mine: key failed: ZeroDivisionError: division",
-    ),
+    "raising": (replaced("1 / 0"), "line 11: mine: key failed: ZeroDivisionError: division"),
     "float-belief": (
         method("belief(self, view, i): return 2.5"),
         "mine: belief returned 2.5, and must return int",
@@ -105,14 +102,8 @@ POLICIES = {
         method('scope(self, rounds): return "runs"'),
         "mine: scope returned 'runs', and must return Scope",
     ),
-    "begin-fails": (
-        method("begin(self, view): view.nothing"),
-        "mine: begin failed: Attri",
-    ),
-    "begin-forgets": (
-        method("begin(self, view): pass"),
-        "mine failed: AttributeError: 'M",
-    ),
+    "begin-fails": (method("begin(self, view): view.nothing"), "mine: begin failed: Attri"),
+    "begin-forgets": (method("begin(self, view): pass"), "mine failed: AttributeError: 'M"),
     "post-init": (method("__post_init__(self): 1 / 0"), "mine: __post_init__ failed: Zero"),
 }
 
@@ -128,21 +119,9 @@ ROUTERS = {
 
 
 WRONG_ROUTERS = [
-    (
-        "choose",
-        "chose",
-        "Mine: does not define choose: write def choose(self, loads, p",
-    ),
-    (
-        ", prompt, output",
-        "",
-        "choose: too many positional arguments: write def choose(self",
-    ),
-    (
-        "(ArrivalRouter)",
-        "",
-        "Mine: is no router: write class NAME(ArrivalRouter), from",
-    ),
+    ("choose", "chose", "Mine: does not define choose: write def choose(self, loads, p"),
+    (", prompt, output", "", "choose: too many positional arguments: write def choose(self"),
+    ("(ArrivalRouter)", "", "Mine: is no router: write class NAME(ArrivalRouter), from"),
     ("@register", '@register("mine")', "must be the class of a router: write @register above"),
 ]
 FORMATS = [
@@ -184,10 +163,7 @@ FILES: list[tuple[str | None, str]] = [
         "register of routers and formats is in kvopt.",
     ),
     (PLAIN.replace('    name = "mine"\n', ""), 'Mine: has no name: write name = "..." in it'),
-    (
-        PLAIN.replace("admit", "admits"),
-        "Mine: does not define admit: write def admit(self, view)",
-    ),
+    (PLAIN.replace("admit", "admits"), "Mine: does not define admit: write def admit(self, view)"),
     (
         PLAIN.replace('"mine"', '"mine"\n    weight = 10'),
         "weight: has no type: write weight: int = 10",

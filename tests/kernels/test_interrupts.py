@@ -111,11 +111,10 @@ def test_ctrl_c_while_a_long_answer_is_printed_leaves_it_whole(tmp_path: Path) -
     command = [*COMMAND, "run", str(file), "--json", *["-P", "fcfs"] * 3]
     buffered = {key: value for key, value in os.environ.items() if key != "PYTHONUNBUFFERED"}
     with subprocess.Popen(command, stdout=subprocess.PIPE, env=buffered) as child:
-        assert child.stdout is not None
-        begin = child.stdout.read(1)  # it prints, more than there is room for in a pipe
+        begin = known(child.stdout).read(1)  # it prints, more than there is room for in a pipe
         time.sleep(0.3)
         child.send_signal(signal.SIGINT)
-        rest = child.stdout.read()
+        rest = known(child.stdout).read()
     assert child.returncode == 130
     runs = json.loads(begin + rest)["policies"]
     assert [len(run["starts"]) for run in runs] == 3 * [6_000]

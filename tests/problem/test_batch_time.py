@@ -178,8 +178,7 @@ def test_bad_tables_are_refused_and_write_nothing(
 ) -> None:
     table, out = tmp_path / "own.csv", tmp_path / "model.json"
     table.write_text(text)
-    err = run.refused("hardware", "fit", table, "-o", out)
-    assert said in err
+    assert said in run.refused("hardware", "fit", table, "-o", out)
     assert not out.exists()
 
 
@@ -198,8 +197,7 @@ def test_run_in_seconds_prints_what_users_wait(run: Run, tmp_path: Path) -> None
         assert seconds["starts_seconds"] == plain["starts"]
         assert seconds["makespan_seconds"] == plain["makespan"]
         assert seconds["latency"]["mean"] == pytest.approx(plain["objective"] / 30)
-    table = run.done(*arguments, "--timeline", tmp_path / "memory.csv")[0]
-    assert "1.0000" in table
+    assert "1.0000" in run.done(*arguments, "--timeline", tmp_path / "memory.csv")[0]
     with (tmp_path / "memory.csv").open(newline="") as file:
         points = list(csv.DictReader(file))
     peaks = {

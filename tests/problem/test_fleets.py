@@ -68,5 +68,4 @@ def test_a_pooled_cache_is_as_large_as_all() -> None:
 
 def test_a_table_names_the_workers() -> None:
     pytest.importorskip("pandas")
-    table = Schedule(TWO, (0, 0, 3), (0, 1, 0)).to_dataframe()
-    assert list(table["worker"]) == [0, 1, 0]
+    assert list(Schedule(TWO, (0, 0, 3), (0, 1, 0)).to_dataframe()["worker"]) == [0, 1, 0]

@@ -24,8 +24,7 @@ HEADER = "TIMESTAMP,ContextTokens,GeneratedTokens\n"
 
 
 def azure(tmp_path: Path, *rows: str) -> Path:
-    path = written(tmp_path / "trace.csv", HEADER + "".join(f"{row}\n" for row in rows))
-    return path
+    return written(tmp_path / "trace.csv", HEADER + "".join(f"{row}\n" for row in rows))
 
 
 def at(second: int, rest: str = "5,7") -> str:
@@ -413,8 +412,7 @@ LOG = (
 
 @pytest.fixture
 def log(tmp_path: Path) -> Path:
-    path = written(tmp_path / "log.csv", LOG)
-    return path
+    return written(tmp_path / "log.csv", LOG)
 
 
 def test_where_keeps_the_rows_with_some_values(log: Path) -> None:

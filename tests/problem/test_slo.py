@@ -92,8 +92,7 @@ def test_a_file_of_before_is_read_with_its_hash(tmp_path: Path) -> None:
     old, new = (read_instance(tmp_path / f"{name}.json") for name in ("deadline", "e2e"))
     assert old == new
     assert old.hash == "sha256:578d1eecfb65607d5268873ee816f9786020af7332a936268a4010d861d8b159"
-    both = text.replace('"%s": 4', '"deadline": 4, "e2e": 4')
-    (tmp_path / "both.json").write_text(both)
+    (tmp_path / "both.json").write_text(text.replace('"%s": 4', '"deadline": 4, "e2e": 4'))
     with pytest.raises(InvalidInput, match="deadline: is the old name of e2e"):
         read_instance(tmp_path / "both.json")
 

@@ -257,8 +257,7 @@ def test_prices_to_begin_from_are_evaluated_again(
     compiled: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     instance = generate("conversation", n=60, memory=1_500, seed=1)
-    proof = bound(instance, "lagrangian", time_limit=1).checked
-    assert proof is not None
+    proof = known(bound(instance, "lagrangian", time_limit=1).checked)
     assert isinstance(proof.proof, PriceProof)
     if compiled:
         monkeypatch.setattr("kvopt.bounds.prices._FEW_COSTS", 0)

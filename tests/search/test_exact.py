@@ -17,16 +17,7 @@ from known import known
 from strategies import plain, random_instances
 from test_engines import assert_sound
 
-from kvopt import (
-    Instance,
-    Request,
-    SolveParams,
-    SolveResult,
-    Status,
-    generate,
-    solve,
-    verify,
-)
+from kvopt import Instance, Request, SolveParams, SolveResult, Status, generate, solve, verify
 from kvopt.bounds.configurations import dual_ascent
 from kvopt.bounds.configurations.dual_ascent import DualAscent
 from kvopt.bounds.configurations.evaluation import evaluate
@@ -150,8 +141,7 @@ def test_completion_bounds_are_offered_with_a_proof() -> None:
         forward.complete(Budget(10.0))
         bounds.append(known(search.lower_bound) - evaluation.bound)
         forward.complete(Budget(0.0))  # no time, no harm
-        assert search.checked is not None
-        assert search.checked.value == search.lower_bound
+        assert known(search.checked).value == search.lower_bound
     assert bounds[0] == bounds[1] > 0
 
 

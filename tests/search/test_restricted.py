@@ -10,14 +10,7 @@ from pathlib import Path
 import pytest
 from certificates import verified
 
-from kvopt import (
-    Instance,
-    InvalidInput,
-    Request,
-    certify,
-    read_instance,
-    write_instance,
-)
+from kvopt import Instance, InvalidInput, Request, certify, read_instance, write_instance
 
 pytestmark = pytest.mark.usefixtures("processor_clock")
 

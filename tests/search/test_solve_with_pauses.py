@@ -58,9 +58,8 @@ def test_a_limit_leaves_both_sides() -> None:
     instance = generate("arrival-1", n=40, seed=1)
     found = solve_paused(instance, time_limit=0)
     assert (str(found.status), str(found.stop_reason)) == ("feasible", "time-limit")
-    assert found.schedule is not None
-    assert found.schedule.check().feasible
-    assert found.lower_bound == volume_bound(instance) < found.schedule.objective
+    assert known(found.schedule).check().feasible
+    assert found.lower_bound == volume_bound(instance) < known(found.schedule).objective
 
 
 @pytest.mark.slow
@@ -92,8 +91,8 @@ def test_what_observers_see_are_schedules_with_pauses() -> None:
     seen: list[int | None] = []
     solve_paused(instance, observer=lambda progress: seen.append(progress.objective))
     assert 12 in seen
-    known = [value for value in seen if value is not None]
-    assert known == sorted(known, reverse=True)
+    values = [value for value in seen if value is not None]
+    assert values == sorted(values, reverse=True)
 
 
 def test_prices_to_begin_from_are_refused() -> None:
@@ -106,12 +105,12 @@ def test_prices_to_begin_from_are_refused() -> None:
 
 def test_a_schedule_in_blocks_is_known_while_the_engine_works() -> None:
     search = Search(Instance(24, [Request(0, 3, 5)] * 4, block_size=4))
-    known: list[int | None] = []
+    values: list[int | None] = []
 
     def work(inner: Search) -> None:
         offer_list_schedules(inner)
-        known.append(search.objective)
+        values.append(search.objective)
 
     as_longer_prompts(search, work)
-    assert known == [search.objective]
+    assert values == [search.objective]
     assert search.objective is not None

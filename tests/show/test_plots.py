@@ -126,8 +126,7 @@ def test_times_begin_at_0_unless_the_lead_is_long() -> None:
 
 def test_rows_are_in_order_of_start() -> None:
     instance = Instance(9, [Request(0, 1, 2, id=label) for label in "abc"])
-    figure = plot_schedule(Schedule(instance, (4, 0, 2)))
-    assert row_labels(figure) == ["b", "c", "a"]
+    assert row_labels(plot_schedule(Schedule(instance, (4, 0, 2)))) == ["b", "c", "a"]
 
 
 @pytest.mark.parametrize(("count", "labelled"), [(4, 4), (8, 8), (80, 80), (150, 75)])
@@ -184,8 +183,7 @@ def test_what_exceeds_the_capacity_is_marked() -> None:
 
 def test_profile_of_an_instance_is_its_demand() -> None:
     instance = Instance(5, [Request(0, 1, 3), Request(1, 1, 3)])
-    labels = memory_profile(instance).get_legend_handles_labels()[1]
-    assert "peak 7 at time 3" in labels
+    assert "peak 7 at time 3" in memory_profile(instance).get_legend_handles_labels()[1]
 
 
 # ---- titles ------------------------------------------------------------------------

@@ -79,8 +79,8 @@ def test_tokens_fall_upright_and_are_those_held(clock: Clock, policy: str) -> No
     assert [*times] == sorted(times)
     for stretch in made.stretches:
         just_before = stretch.ended / clock.scale - 1e-9
-        known = np.interp(just_before, times, held)
-        assert known == pytest.approx(stretch.held_last, abs=1e-4)
+        expected = np.interp(just_before, times, held)
+        assert expected == pytest.approx(stretch.held_last, abs=1e-4)
 
 
 def test_thinning_keeps_what_can_be_seen() -> None:

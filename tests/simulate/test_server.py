@@ -15,14 +15,7 @@ from hypothesis import strategies as st
 from routed import assert_routed
 from served import CLOCK, Case, cases
 
-from kvopt import (
-    Instance,
-    InvalidInput,
-    Prediction,
-    Request,
-    certify,
-    write_instance,
-)
+from kvopt import Instance, InvalidInput, Prediction, Request, certify, write_instance
 from kvopt import run as simulate
 from kvopt.errors import Stopped
 from kvopt.problem.clocks import ROUNDS

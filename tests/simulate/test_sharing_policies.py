@@ -106,8 +106,7 @@ def test_the_same_prefix_goes_on() -> None:
 
 def test_workers_of_a_fleet_share_nothing() -> None:
     instance = replace(drawn_with_prefixes(7, 6), workers=2)
-    made = run(instance, "lpm")
-    assert not made.violations()
+    assert not run(instance, "lpm").violations()
     assert policy("lpm").parameters()["seed"] == 0
 
 

@@ -131,9 +131,9 @@ def test_nothing_of_what_has_not_arrived_can_be_used() -> None:
             self._sign = 1
 
         def admit(self, view: View) -> Iterable[int]:
-            known = [i for i, at in enumerate((0, 3, 9)) if at <= view.now]
-            assert [view.prompts[i] for i in known] == [(1, 1, 4)[i] for i in known]
-            assert [view.arrivals[i] for i in known] == [(0, 3, 9)[i] for i in known]
+            arrived = [i for i, at in enumerate((0, 3, 9)) if at <= view.now]
+            assert [view.prompts[i] for i in arrived] == [(1, 1, 4)[i] for i in arrived]
+            assert [view.arrivals[i] for i in arrived] == [(0, 3, 9)[i] for i in arrived]
             return super().admit(view)
 
     assert run(SOON_AND_LATER, Looking()).outcome is Outcome.COMPLETED
@@ -319,10 +319,7 @@ def test_a_run_stops_when_asked(clock: Clock) -> None:
 # ---- the check of runs -------------------------------------------------------------
 
 SOUND = PolicyRun(
-    Instance(7, [Request(0, 1, 4), Request(1, 1, 3)]),
-    (2, 1),
-    lost=(Lost(0, 0, 1),),
-    policy="x",
+    Instance(7, [Request(0, 1, 4), Request(1, 1, 3)]), (2, 1), lost=(Lost(0, 0, 1),), policy="x"
 )
 
 

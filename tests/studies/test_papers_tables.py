@@ -28,14 +28,7 @@ from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.proofs import CheckedBound
 from kvopt.problem.instance_files import instance_from_json
 from kvopt.search.stages import states_priced
-from kvopt.studies import (
-    Record,
-    Study,
-    builtin_study,
-    read_records,
-    read_study,
-    run_study,
-)
+from kvopt.studies import Record, Study, builtin_study, read_records, read_study, run_study
 
 SHIPPED = [path.name.removesuffix(".jsonl.xz") for path in sorted(tables.KEPT.glob("*.jsonl.xz"))]
 

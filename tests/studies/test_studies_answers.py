@@ -39,7 +39,7 @@ def test_several_instances_are_answered_on_average_and_at_worst() -> None:
     )
     assert found == [
         "On average over all 2 instances, svf certainly takes exactly the least total latency "
-        "possible; fcfs 1.25 to 1.50 times.",
+        "possible; fcfs 1.25 to 1.50 times."
     ]
 
 

@@ -65,10 +65,9 @@ def test_a_study_survives_kills_at_random_moments(tmp_path: Path) -> None:
 
 def kill_in_the_middle(runner: subprocess.Popen[str], folder: Path, moments: random.Random) -> None:
     """Begin a run, and kill it some time after it wrote something new."""
-    assert runner.stdout is not None
     size = size_of(folder)
     known(runner.stdin).write("begin\n")
-    process = int(runner.stdout.readline())
+    process = int(known(runner.stdout).readline())
     end = time.monotonic() + 60
     if moments.random() < 0.8:  # else it is killed while it begins
         while size_of(folder) <= size:
@@ -76,7 +75,7 @@ def kill_in_the_middle(runner: subprocess.Popen[str], folder: Path, moments: ran
             time.sleep(0.001)
     time.sleep(moments.uniform(0, 0.015))
     os.kill(process, signal.SIGKILL)
-    assert int(runner.stdout.readline()) == signal.SIGKILL
+    assert int(known(runner.stdout).readline()) == signal.SIGKILL
 
 
 def size_of(folder: Path) -> int:

@@ -14,12 +14,7 @@ from kvopt.problem.instance import Instance
 from kvopt.problem.requests import Request
 from kvopt.problem.scopes import Scope
 from kvopt.studies import builtin_names, builtin_study, read_study
-from kvopt.studies.description import (
-    TaskLimits,
-    builtin_text,
-    resolved_text,
-    study_from_text,
-)
+from kvopt.studies.description import TaskLimits, builtin_text, resolved_text, study_from_text
 from kvopt.studies.tasks import tasks_of
 
 HEAD = 'name = "x"\npolicies = ["mc-sf"]\n'
@@ -114,10 +109,7 @@ TIMED = 'clock = "seconds"\n'
         (HEAD + '[[instances]]\nfamily = "no"\n', "instances[0].family: no: family: must"),
         (HEAD + "[[instances]]\ndraws = 1\n", "instances[0].family: needs one of family, "),
         (HEAD + ENTRY + 'file = "a.json"\n', "instances[0].family: needs one of family, "),
-        (
-            HEAD + '[[instances]]\ngame = "chess"\n',
-            "instances[0].game: is gone: ",
-        ),
+        (HEAD + '[[instances]]\ngame = "chess"\n', "instances[0].game: is gone: "),
         (HEAD + ENTRY + "requests = []\n", "instances[0].requests: are the requests of an inline "),
         (HEAD + '[[instances]]\nfile = "no.json"\n', "instances[0].file: "),
         (
@@ -134,40 +126,22 @@ TIMED = 'clock = "seconds"\n'
             HEAD + "[limits]\ntime_limit = [1, 2]\npolicy_time_limit = [1, 2, 3]\n" + ENTRY,
             "limits.policy_time_limit: must be a number, or one for each time limit",
         ),
-        (
-            HEAD + '[limits]\nthreads = "2"\n' + ENTRY,
-            "limits.threads: must be an integer, ",
-        ),
+        (HEAD + '[limits]\nthreads = "2"\n' + ENTRY, "limits.threads: must be an integer, "),
         ('policies = ["no"]\n' + ENTRY, "policies: no: policy: must be one of "),
         ('policies = ["mc-sf:x=1"]\n' + ENTRY, "policies: mc-sf:x=1: x: is not a key of "),
         ('policies = ["fcfs", "fcfs"]\n' + ENTRY, "policies: has 'fcfs' twice"),
         ("policies = [1]\n" + ENTRY, "policies[0]: must be a text, got an integer"),
         (ENTRY, "instances[0].policies: is missing: a study needs policies"),
-        (
-            HEAD + 'claims = ["no"]\n' + ENTRY,
-            "claims: is gone: python benchmarks/papers/",
-        ),
-        (
-            HEAD + 'modules = ["no_such"]\n' + ENTRY,
-            "modules: no_such: cannot be loaded: ",
-        ),
+        (HEAD + 'claims = ["no"]\n' + ENTRY, "claims: is gone: python benchmarks/papers/"),
+        (HEAD + 'modules = ["no_such"]\n' + ENTRY, "modules: no_such: cannot be loaded: "),
         ('name = "a/b"\n' + ENTRY, "name: must be letters, digits and dashes, got 'a/b'"),
         ("name = 3\n" + ENTRY, "name: must be a text, got an integer"),
         ('clock = "hours"\n' + ENTRY, "clock: must be one of rounds, seconds, got 'hours'"),
         ("clock = 3\n" + ENTRY, "clock: must be a text, got an integer"),
         ('batch_time = "x.json"\n' + ENTRY, 'batch_time: goes with clock = "seconds"'),
-        (
-            TIMED + 'batch_time = "no"\n' + ENTRY,
-            "batch_time: batch time: must be one of ",
-        ),
-        (
-            TIMED + "batch_time = 3\n" + ENTRY,
-            "batch_time: must be a text or a table, ",
-        ),
-        (
-            TIMED + "batch_time = { lines = [] }\n" + ENTRY,
-            "batch_time: kv_ns: is missing",
-        ),
+        (TIMED + 'batch_time = "no"\n' + ENTRY, "batch_time: batch time: must be one of "),
+        (TIMED + "batch_time = 3\n" + ENTRY, "batch_time: must be a text or a table, "),
+        (TIMED + "batch_time = { lines = [] }\n" + ENTRY, "batch_time: kv_ns: is missing"),
         ('certify = "no"\n' + ENTRY, "certify: must be a boolean, got a text"),
         (HEAD + 'router = ["nearest"]\n' + ENTRY, "policies: nearest"),
         (HEAD + ENTRY + "workers = [0, 1]\n", "instances[0].workers[0]: must be an integer >= 1"),

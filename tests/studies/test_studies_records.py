@@ -89,8 +89,7 @@ def test_damaged_lines_are_reported_and_do_not_count(tmp_path: Path) -> None:
 def test_the_latest_line_counts_once(tmp_path: Path) -> None:
     old, new = record(value=30, lower=20), record(value=28)
     other, policy = record(1), record(policy="fcfs", value=40)
-    folder = written(tmp_path, old, other, policy, new)
-    assert read_records(folder) == [new, other, policy]
+    assert read_records(written(tmp_path, old, other, policy, new)) == [new, other, policy]
 
 
 def test_a_new_version_replaces_the_old(tmp_path: Path) -> None:

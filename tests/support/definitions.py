@@ -274,8 +274,7 @@ def by_definition() -> Iterator[None]:
             (check_seconds, "_served", served),
             (check_seconds, "_company", company),
             (configurations, "RepeatedSearch", AllSchedules),
-            (configurations.TokenStage, "costs", costs),
-            (configurations.StateStage, "costs", state_costs),
+            (configurations.Stage, "costs", state_costs),
             (check_slo, "attaining_by_prices", attaining),
             (check_slo, "cheapest_cost", cheapest_times),
         ):

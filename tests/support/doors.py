@@ -87,10 +87,7 @@ def searches(instance: Instance) -> Iterator[Call]:
         yield f"bound {name}", partial(bound, each, **limit)
         for clock, slo in ((None, "e2e=60"), (CLOCK, "ttft=1s,tpot=1s")):
             options = limit if clock is None else {**limit, "clock": clock}
-            yield (
-                f"certify {name} {slo}",
-                partial(certify, each, ["svf"], slo=slo, **options),
-            )
+            yield (f"certify {name} {slo}", partial(certify, each, ["svf"], slo=slo, **options))
     yield "fleet", partial(fleet_command, instance)
     yield "fleet --seconds", partial(fleet_command, instance, "--seconds")
 

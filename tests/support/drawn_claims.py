@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 from typing import Any
 
@@ -13,7 +14,7 @@ from kvopt.verify.check_proofs import missing
 
 Content = dict[str, Any]
 SCOPES = ("runs", "restarts", "pauses", "chunks", "pauses+chunks")
-KINDS = ("prices", "volume", "staircases", "configurations", "search", "slots", "split")
+KINDS = ("prices", "volume", "staircases", "configurations", "branches", "slots", "split")
 LINES = ([(9, 0), (0, 3)], [(9, 0), (0, 3), (2, 2)], [(5, 1)], [(4, 0), (1, 2)], [(0, 4)])
 FOREST = (["a"], ["a", 1], ["a", 1, 2], ["a", 3], ["b", "c"])
 """Paths of blocks that requests share."""
@@ -119,9 +120,34 @@ def proof_of(content: Content, source: random.Random) -> Content:
     if kind == "configurations":
         return configurations(rows, source)
     proof = random_proof(source)
-    if kind == "search":
-        return {"kind": "search", "prices": proof, "target": source.randint(1, 30)}
+    if kind == "branches":
+        return random_branches(source, len(rows), source.randint(1, 30))
     return with_slots(proof, source) if kind == "slots" else proof
+
+
+def random_branches(source: random.Random, count: int, target: int) -> Content:
+    """Return a tree of any cases of so many requests, with any multipliers."""
+    branches, leaves = list[list[int]](), list[list[int]]()
+    places = itertools.count()
+
+    def grow(depth: int, rows: int) -> None:
+        place, size = next(places), source.randint(1, min(3, count)) if count else 0
+        if depth and size and source.random() < 0.7:
+            branch = source.sample(range(count), size)
+            if size == 1:
+                branch = [-1 - branch[0], source.randint(-1, 12)]
+            branches.append(branch)
+            for case in range(2 if size == 1 else 2 * size - 1):
+                grow(depth - 1, rows + case + 1)
+        else:
+            pairs = [
+                (source.randrange(rows), source.choice((1, 1, 2, 3)))
+                for _ in range(source.randint(0, 3) if rows else 0)
+            ]
+            leaves.append([place, source.choice((1, 1, 2, 6)), *itertools.chain(*pairs)])
+
+    grow(2, 0)
+    return {"kind": "branches", "target": target, "branches": branches, "leaves": leaves}
 
 
 def shared_rounds(content: Content, source: random.Random) -> Content:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import settings
 
 from kvopt.bounds import lagrangian
+from kvopt.kernels import budget
 
 NORMAL = 30
 """Examples of a test that says nothing, in the profile of `make test`."""
@@ -33,4 +36,12 @@ def few_steps(most: int = 200) -> Iterator[None]:
     """Let ascents of prices end soon: most of their time goes into the last digits."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(lagrangian, "MAX_STEPS", most)
+        yield
+
+
+@contextmanager
+def processor_time() -> Iterator[None]:
+    """Let limits count what this process computes: they get as far on a busy machine."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(budget, "time", SimpleNamespace(monotonic=time.process_time))
         yield

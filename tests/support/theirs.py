@@ -35,5 +35,4 @@ def installed(folder: Path, name: str, body: str) -> dict[str, str]:
     meta.mkdir()
     (meta / "METADATA").write_text("Metadata-Version: 2.1\nName: theirs\nVersion: 1.0\n")
     (meta / "entry_points.txt").write_text(f"[kvopt.policies]\n{name} = theirs\n")
-    paths = os.pathsep.join([str(folder), str(Path.cwd())])
-    return {**os.environ, "PYTHONPATH": paths}
+    return {**os.environ, "PYTHONPATH": os.pathsep.join([str(folder), str(Path.cwd())])}

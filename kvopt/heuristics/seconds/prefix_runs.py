@@ -167,7 +167,7 @@ def serve(tables: PrefixTables, choices: Choices, run: PrefixRun) -> int:
         # Released requests join the line; an idle server waits for the next one.
         if number_active == 0 and partial < 0 and number_waiting == 0:
             time = max(time, releases[coming[come]])
-            run.resumed[run.counts[1]] = now, time
+            run.resumed[run.counts[1], 0], run.resumed[run.counts[1], 1] = now, time
             run.counts[1] += 1
         while come < count and releases[coming[come]] <= time:
             i = coming[come]
@@ -224,7 +224,8 @@ def serve(tables: PrefixTables, choices: Choices, run: PrefixRun) -> int:
             missing, left, prompts = missing - tokens, left - tokens, prompts + tokens
             if missing:
                 if run.counts[0] < len(run.pieces):
-                    run.pieces[run.counts[0]] = partial, tokens
+                    row = run.counts[0]
+                    run.pieces[row, 0], run.pieces[row, 1] = partial, tokens
                 run.counts[0] += 1
                 break
             run.rounds[1, partial], active[number_active], partial = now, partial, -1

@@ -334,22 +334,23 @@ def price_at(times: NodeTimes, time: float) -> float:
     return float(low + (place - before) * (high - low))
 
 
-@compiled
 def find_cheapest(timed: Timed, times: NodeTimes) -> None:
     """Find the lowest cost of each request, at its arrival or at the times of given prices.
 
     Between these the price is a line, so that no cost is lower than at both ends.
     """
-    for i in range(len(timed.arrivals)):
-        arrival = timed.arrivals[i]
-        served = arrival + times.waits[i]
-        best, where = times.waits[i] + times.takes[i] * price_at(times, served), float(arrival)
-        first = max(int((served - times.begin) / times.step) + 1, 0)
-        for place in range(first, len(times.prices)):
-            late = times.begin + place * times.step
-            if late - arrival >= best:  # waiting alone costs more from here on
-                break
-            cost = late - arrival + times.takes[i] * times.prices[place]
-            if cost < best:
-                best, where = cost, late - times.waits[i]
-        times.lowest[i], times.cheapest[i] = best, where
+    grid = times.begin + np.arange(len(times.prices)) * times.step
+    served = timed.arrivals + times.waits
+    now: Floats = times.waits + times.takes * np.interp(served, grid, times.prices, 0.0, 0.0)
+    times.lowest[:], times.cheapest[:] = now, timed.arrivals
+    # Beyond the last of these times waiting alone costs more than a start at once.
+    first, last = (
+        np.searchsorted(grid, served, side="right"),
+        np.searchsorted(grid, timed.arrivals + now),
+    )
+    for i in np.flatnonzero(first < last):
+        late = grid[first[i] : last[i]]
+        costs = late - timed.arrivals[i] + times.takes[i] * times.prices[first[i] : last[i]]
+        place = costs.argmin()
+        if costs[place] < now[i]:
+            times.lowest[i], times.cheapest[i] = costs[place], late[place] - times.waits[i]

@@ -16,7 +16,7 @@ import numpy as np
 from kvopt.bounds.seconds_evaluation import request_times
 from kvopt.heuristics.attaining.serving import Timed, round_length, timed_of
 from kvopt.kernels.compiled import compiled
-from kvopt.kernels.copying import copy_into, order_of
+from kvopt.kernels.copying import order_of
 from kvopt.kernels.magnitudes import NEVER, fits
 from kvopt.problem.arrays import Integers, columns_of
 from kvopt.problem.clocks import Seconds, arrivals_ns
@@ -125,19 +125,13 @@ class DecisionRecord(NamedTuple):
     resumed: Integers
 
 
-@compiled
 def copy_state(state: ServerState, copy: ServerState) -> None:
     """Copy a state."""
-    copy_into(copy.counts, state.counts, len(state.counts))
-    copy_into(copy.waiting, state.waiting, state.counts[WAITING])
-    copy_into(copy.active, state.active, state.counts[ACTIVE])
-    source, target = state.columns, copy.columns
-    for place in range(state.counts[ACTIVE]):
-        i = state.active[place]
-        for row in range(PRODUCED):
-            target[row, i] = source[row, i]
-    copy_into(target[PRODUCED], source[PRODUCED], source.shape[1])
-    copy_into(copy.growing, state.growing, len(state.growing))
+    copy.counts[:], copy.growing[:] = state.counts, state.growing
+    waiting, active = state.counts[WAITING], state.active[: state.counts[ACTIVE]]
+    copy.waiting[:waiting], copy.active[: len(active)] = state.waiting[:waiting], active
+    copy.columns[PRODUCED] = state.columns[PRODUCED]
+    copy.columns[:PRODUCED, active] = state.columns[:PRODUCED, active]
 
 
 @compiled

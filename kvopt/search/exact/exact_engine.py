@@ -5,8 +5,8 @@ search that keeps all labels follows, if it fits into memory and time.  Until it
 stages raise the bound and remove more starts.
 
 In a cache of thousands of tokens, tables of all sets of requests are too large, and so are prices
-of states.  For some dozens of requests the gap of prices of tokens can be searched: by a beam for
-schedules, exhaustively for a better bound.
+of states.  There cases of what is active together are searched, see
+`kvopt.search.exact.branch_search`.
 """
 
 from __future__ import annotations
@@ -17,16 +17,13 @@ from contextlib import suppress
 
 from kvopt.bounds.configurations.forward_search import MOST_REQUESTS
 from kvopt.bounds.configurations.size import is_quick
-from kvopt.bounds.configurations.tokens import PricedTokens
-from kvopt.bounds.lagrangian import lagrangian_bounds
-from kvopt.bounds.lp import QUICK_COLUMNS, lp_bounds
-from kvopt.errors import Stopped, TooLarge
+from kvopt.errors import Stopped
 from kvopt.heuristics import improve
 from kvopt.heuristics.list_schedules import offer_list_schedules
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.interrupts import run_in_thread
-from kvopt.incumbent.proofs import PriceProof, prices_of
-from kvopt.kernels.budget import Budget, wall_time
+from kvopt.kernels.budget import wall_time
+from kvopt.search.exact.branch_search import search_branches
 from kvopt.search.exact.forward import (
     FIRST_WIDTH,
     MAX_SETS,
@@ -44,14 +41,19 @@ _CLIMB_BEFORE_SEARCH = 0.5
 """Share of the time for prices of states; searches with their starts have the rest."""
 _LOCAL_SEARCH_BESIDE = 0.2
 """Share of the time: local search in a thread parallel to forward searches."""
-_CLIMB_OF_TOKENS = 0.3
-"""Share of the time for prices of tokens before a search, if the LP is too large."""
 _GROWTH = 3
 """Factor of beam width and label limit from one stage to the next."""
-_MIN_LOCAL_SEARCH = 20.0
-"""Shortest local search parallel to forward searches, in seconds."""
+_MIN_LOCAL_SEARCH, _LOCAL_SEARCH_FIRST = 20.0, 5.0
+"""Shortest local search parallel to forward searches, in seconds; all of it beside exhaustive ones,
+whose beams soon find more."""
 _FIRST_LABELS = 1000
 """Labels in a round of the first search for a better bound."""
+_FEW, _FIRST_STAGES = 16, ((2, 2), (3, 4))
+"""For up to so many requests and for more: stages that begin with a beam each, and the stage with
+the first search for all better schedules, where no checker has to repeat it."""
+_TRIAL, _HARD = 1.5, 8.0
+"""Time of such a search as a factor of all time before; and such a factor for the seconds expected
+without look-ahead, beyond which the first one waits for one more stage."""
 _HORIZON = 5
 """Rounds of the look-ahead of beam searches for many requests."""
 
@@ -80,13 +82,15 @@ def run(search: Search, few_requests: int = 20, max_sets: int = MAX_SETS) -> Non
 
 
 def _run(search: Search, many: bool, max_sets: int) -> None:
-    """Search at prices of states, or of tokens if tables are too large, beside local search."""
+    """Search at prices of states, or by cases if tables are too large, beside local search."""
     assert search.schedule is not None
     is_priced = is_quick(search.instance, search.schedule.makespan)
     # Where forward searches may prove the optimum, local search beside them ends soon.
     budget = search.budget
     if is_priced and len(search.instance) <= MOST_REQUESTS:
-        budget = budget.part(most=max(_LOCAL_SEARCH_BESIDE * budget.left, _MIN_LOCAL_SEARCH))
+        most = max(_LOCAL_SEARCH_BESIDE * budget.left, _MIN_LOCAL_SEARCH)
+        is_searched = len(search.instance) <= search.limits.params.exact_searchable
+        budget = budget.part(most=_LOCAL_SEARCH_FIRST if is_searched else most)
     errors: list[Exception] = []
 
     def improve_beside() -> None:
@@ -104,7 +108,7 @@ def _run(search: Search, many: bool, max_sets: int) -> None:
         if is_priced:
             _bound_and_search(search, many, max_sets)
         else:
-            search_by_tokens(search, search.budget)
+            search_branches(search, search.budget)
     if beside.ident is not None:
         beside.join()
     if errors:
@@ -119,26 +123,37 @@ def _bound_and_search(search: Search, many: bool, max_sets: int) -> None:
     count = len(search.instance)
     width, labels, forward, optimum = FIRST_WIDTH, _FIRST_LABELS, None, None
     patience = _CLIMB_BEFORE_SEARCH if count <= MOST_REQUESTS else 1.0
+    is_trial = not (many or search.checkable)
+    beams, first = _FIRST_STAGES[count > _FEW] if is_trial else (0, -1)
+    factor = _TRIAL if is_trial else 2.0
     began, searching = wall_time(), 0.0
     fixes = search.limits.presolve
     try:
-        for ascent in states_priced(search, search.budget, fixes=fixes, patience=patience):
+        priced = states_priced(search, search.budget, fixes=fixes, patience=patience)
+        for stage, ascent in enumerate(priced):
             if count > MOST_REQUESTS:
                 continue
             # Schedules first: better ones make the exhaustive search shorter.
             forward = Forward(search, ascent, ascent.evaluation, max_sets=max_sets)
-            forward.search_with_beam(width, _HORIZON if many else 0)
-            width = min(_GROWTH * width, WIDTH)
-            # Half of the time at most: a better bound makes the next search shorter.
+            if stage < beams or stage > first:
+                forward.search_with_beam(width, _HORIZON, repeats=many)
+                width = min(_GROWTH * width, WIDTH)
+            # Half of the time at most: a better bound makes the next search shorter.  Few requests
+            # are searched as soon as prices are fair, if no checker has to repeat it.
             since = wall_time()
-            if count <= search.limits.params.exact_searchable and 2.0 * searching <= since - began:
-                part = search.budget.part(0.5, 2.0 * (since - began))
-                if forward.raises(labels) or forward.excludes_all(
-                    label_limit(search), part, many=many
+            is_due = factor * searching <= since - began
+            if count <= search.limits.params.exact_searchable and is_due:
+                part = search.budget.part(0.5, factor * (since - began))
+                hardest = _HARD * (since - began) if stage == first else math.inf
+                if forward.raises(labels) or (
+                    stage >= first
+                    and forward.foreseen() <= hardest
+                    and forward.excludes_all(label_limit(search), part, many=many)
                 ):
                     optimum = search.schedule.objective
                 searching += wall_time() - since
-            labels = min(_GROWTH * labels, RISING_LABELS)
+            if stage >= first:
+                labels = min(_GROWTH * labels, RISING_LABELS)
         # Prices rise no more: all remaining time is for the gap.
         if forward and not optimum:
             if forward.finishes(WIDTH):
@@ -150,32 +165,3 @@ def _bound_and_search(search: Search, many: bool, max_sets: int) -> None:
             search.offer_claimed(optimum, NAME)
     if optimum is None and not search.budget.over():
         search.note(f"{NAME}: ended before all better schedules were ruled out")
-
-
-def search_by_tokens(search: Search, budget: Budget) -> None:
-    """Raise the bound by searches below higher and higher targets, and run beams in between."""
-    assert search.schedule is not None
-    prices = _prices(search, budget.part(_CLIMB_OF_TOKENS))
-    if prices is None or search.budget.over() or search.instance.workers > 1:
-        return
-    priced = PricedTokens(search.instance, prices, search.schedule.makespan)
-    forward = Forward(search, priced, priced.evaluate(), budget)
-    with suppress(Stopped):
-        forward.search_with_beam(FIRST_WIDTH, 0)
-        if not (forward.raises(RISING_LABELS) or forward.finishes(FIRST_WIDTH)):
-            return
-        search.offer_claimed(search.schedule.objective, NAME)
-
-
-def _prices(search: Search, budget: Budget) -> PriceProof | None:
-    """Return the prices that prove the bound; if it has another proof, find some."""
-    if (prices := prices_of(search.proof)) is not None:
-        return prices
-    with suppress(TooLarge), search.timing("solve"):
-        bound = None
-        for bound in lp_bounds(search.instance, search.budget, search.limits, QUICK_COLUMNS):
-            search.offer_bound(bound)
-        return None if bound is None or search.budget.over() else prices_of(bound.proof)
-    for bound in lagrangian_bounds(search.problem, budget, search.limits, 0.0, search.budget):
-        search.offer_bound(bound)
-    return prices_of(search.proof)

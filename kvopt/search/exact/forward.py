@@ -13,7 +13,6 @@ from kvopt.bounds.configurations.evaluation import Evaluation
 from kvopt.bounds.configurations.expand import TooWide
 from kvopt.bounds.configurations.forward_search import FULL_LAYERS, ForwardSearch, predecessors_of
 from kvopt.bounds.configurations.lookahead_tables import Lookahead
-from kvopt.bounds.configurations.tokens import PricedTokens
 from kvopt.errors import Stopped
 from kvopt.incumbent.incumbent import Search
 from kvopt.kernels.budget import Budget, wall_time
@@ -46,6 +45,8 @@ RISING_LABELS = 30_000
 """Most labels in a round of a search for a better bound while prices rise."""
 _PLAIN = 1 / 20
 """Share of the labels of a proof that a search may keep before cost-to-go bounds are tried."""
+_REPEATED = 20_000
+"""Labels of a search without look-ahead that is tried for a proof before one with look-ahead."""
 _UNAIDED = 0.15
 """Share of the labels of a proof with cost-to-go bounds that proves no optimum: a checker has no
 look-ahead and may keep ten times as many."""
@@ -98,7 +99,7 @@ class Forward:
     def __init__(
         self,
         search: Search,
-        priced: DualAscent | PricedTokens,
+        priced: DualAscent,
         evaluation: Evaluation,
         limit: Budget | None = None,
         max_sets: int = MAX_SETS,
@@ -118,14 +119,20 @@ class Forward:
     def excludes_all(self, max_labels: int, limit: Budget, *, many: bool) -> bool:
         """Search for all better schedules if it should end in time; return whether it ended.
 
-        With many requests cost-to-go bounds come first, and targets that rise.
+        With many requests cost-to-go bounds come first, and targets that rise.  Only a search that
+        a checker repeats is foreseen: without look-ahead labels grow faster.
         """
         before, self._limit = self._limit, limit
         try:
             if many:
                 self.complete(limit.part(_COMPLETIONS))
                 return self.raises(max_labels, look_ahead=True)
-            if self._foreseen() > limit.left:
+            if not self._search.checkable:
+                # A claim ends the search, so a short proof that a checker repeats comes first.
+                with suppress(TooWide):
+                    self.exclude(self._objective(), _REPEATED, look_ahead=False, in_all=_REPEATED)
+                    return True
+            elif self.foreseen() > limit.left:
                 return False
             self.exclude(self._objective(), max_labels, look_ahead=not self._search.checkable)
         except (TooWide, Stopped):
@@ -134,7 +141,7 @@ class Forward:
             self._limit = before
         return True
 
-    def _foreseen(self) -> float:
+    def foreseen(self) -> float:
         """Return the expected seconds of a search for all better schedules, from `raises`.
 
         Near the bound, labels grow with a power of the rise, farther away faster than that.
@@ -226,7 +233,9 @@ class Forward:
                 break
             sets, before = int(more), completions.rise
 
-    def exclude(self, target: int, max_labels: int, *, look_ahead: bool) -> int:
+    def exclude(
+        self, target: int, max_labels: int, *, look_ahead: bool, in_all: int | None = None
+    ) -> int:
         """Exclude schedules below a target, or find the best; return the number of kept labels.
 
         Raises
@@ -240,7 +249,8 @@ class Forward:
         forward = self._forward(
             target, _EXCLUSION_HORIZON if look_ahead else 0, complete=look_ahead
         )
-        in_all = None if look_ahead else int(_PLAIN * self._checkable)
+        if not look_ahead:
+            in_all = in_all or int(_PLAIN * self._checkable)
         starts = forward.search_exhaustively(max_labels, self._limit, in_all=in_all)
         # Without starts no schedule is below the target; else none is below these, the best.
         if starts is not None:
@@ -276,15 +286,16 @@ class Forward:
 
     # ---- beam -------------------------------------------------------------------------
 
-    def search_with_beam(self, width: int, horizon: int) -> None:
-        """Repeat the beam search below the best schedule, until it finds none."""
+    def search_with_beam(self, width: int, horizon: int, *, repeats: bool = True) -> None:
+        """Search below the best schedule with a beam; repeat it until it finds none."""
         while True:
             forward = self._forward(self._objective(), horizon, complete=True)
             try:
                 starts = forward.search_with_beam(width, self._limit)
             except TooWide:  # more equally good labels than the limit of the beam
                 return
-            if starts is None or not self._search.offer_starts(starts, "forward search"):
+            better = starts is not None and self._search.offer_starts(starts, "forward search")
+            if not (better and repeats):
                 return
 
     def widen_beam(self, width: int, widest: int) -> None:

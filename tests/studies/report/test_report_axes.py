@@ -38,8 +38,7 @@ def section(folder: Path, name: str) -> str | None:
 def test_latency_is_drawn_along_each_axis_alone(
     studied_trace: Path, name: str, titles: list[str], places: list[int]
 ) -> None:
-    found = section(studied_trace, name)
-    assert found is not None
+    found = known(section(studied_trace, name))
     assert re.findall(r"<figcaption><strong>(.*?)</strong>", found) == titles
     assert found.count("mean latency of a request against") == len(titles)
     assert found.count('<b class="optimum"') == len(titles)

@@ -20,8 +20,7 @@ pytestmark = pytest.mark.usefixtures("sketched")
 
 def test_missing_certificates_are_named(studied: Path) -> None:
     shutil.rmtree(studied / "certificates")
-    page = page_of(studied)
-    assert not [link for link in page.links if "certificates" in link]
+    assert not [link for link in page_of(studied).links if "certificates" in link]
     text = (studied / "report.html").read_text()
     assert "7 certificates of the folder missing" in text
     assert "Not drawn: " in text
@@ -56,8 +55,7 @@ def test_certificates_that_do_not_fit_are_named_and_not_drawn(
 
 def test_certificates_are_verified_when_asked(studied: Path, run: Run) -> None:
     assert run("report", studied)[0] == 0
-    text = (studied / "report.html").read_text()
-    assert "not verified anew" in text
+    assert "not verified anew" in (studied / "report.html").read_text()
     assert run("report", studied, "--verify")[0] == 0
     assert "7 certificates verified and compared" in (studied / "report.html").read_text()
 
@@ -72,8 +70,7 @@ def test_false_certificates_are_found(studied: Path, run: Run) -> None:
     assert code == 1
     assert re.search(rf"{first.name}: INVALID: lower: says [\d,]+, the proof gives [\d,]+", err)
     assert f"{second.name}: UNREADABLE" in err
-    page = Page((studied / "report.html").read_text())
-    assert page.open == []
+    assert Page((studied / "report.html").read_text()).open == []
     assert "5 certificates verified" in (studied / "report.html").read_text()
 
 

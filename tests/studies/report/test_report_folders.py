@@ -34,8 +34,7 @@ def test_command_writes_page_and_table(studied: Path, run: Run, tmp_path: Path) 
 
 def test_folder_without_a_study_is_refused(run: Run, tmp_path: Path) -> None:
     for folder in (tmp_path, tmp_path / "none"):
-        err = run.refused("report", folder)
-        assert "holds no study: records.jsonl is missing" in err
+        assert "holds no study: records.jsonl is missing" in run.refused("report", folder)
     assert not list(tmp_path.iterdir())
 
 
@@ -112,6 +111,5 @@ def test_page_that_cannot_be_written_leaves_the_old_one(studied: Path, run: Run)
     blocked = studied / "report.csv"
     blocked.unlink()
     blocked.mkdir()
-    err = run.refused("report", studied)
-    assert "cannot be written" in err
+    assert "cannot be written" in run.refused("report", studied)
     assert (studied / "report.html").read_bytes() == old

@@ -102,9 +102,7 @@ def test_cells_do_not_become_formulas(studied: Path) -> None:
 def test_curves_are_means_of_what_completed(studied: Path) -> None:
     hashes = sorted({record.instance.hash for record in read_records(studied)})
 
-    def sized(
-        record: Record,
-    ) -> Record:  # as if there were three sizes
+    def sized(record: Record) -> Record:  # as if there were three sizes
         size = 10 * (1 + hashes.index(record.instance.hash) % 3)
         return replace(
             record,

@@ -47,8 +47,7 @@ def test_quantiles_of_ends_enclose_the_quantile(
     quantile = quantile_of(found, share)
     assert quantile.lower is None or quantile.lower <= wanted
     assert quantile.upper is None or quantile.upper >= wanted
-    exact = quantile_of([Interval(x, x) for x in numbers], share)
-    assert exact == Interval(wanted, wanted)
+    assert quantile_of([Interval(x, x) for x in numbers], share) == Interval(wanted, wanted)
 
 
 # ---- pictures ----------------------------------------------------------------------

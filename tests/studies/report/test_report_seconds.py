@@ -149,8 +149,7 @@ def test_certificates_are_verified_and_compared(traffic: Path, run: Run) -> None
 
 def test_without_certificates_nothing_is_bounded(tmp_path: Path) -> None:
     page = text_of(make_study_in_seconds(tmp_path, certify=False))
-    found = section(page, "volume")
-    assert '<b class="bound"' not in found
+    assert '<b class="bound"' not in section(page, "volume")
 
 
 def test_a_title_that_is_no_text_is_left_out(traffic: Path) -> None:

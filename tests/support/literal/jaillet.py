@@ -79,7 +79,8 @@ def svf_one_bit(
 
 
 def by_arrival(worker: Worker, positions: Sequence[int]) -> list[int]:
-    return sorted(positions, key=lambda position: (worker.jobs[position].arrival, position))
+    jobs = worker.timed or worker.jobs  # what arrives during a round arrives with the next one
+    return sorted(positions, key=lambda position: (jobs[position].arrival, position))
 
 
 def admit_below(worker: Worker, threshold: Fraction) -> None:
