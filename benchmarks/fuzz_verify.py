@@ -49,8 +49,8 @@ from kvopt.verify.certified_problem import hash_of, held_together, problem_of, r
 from kvopt.verify.check_proofs import missing
 from kvopt.verify.step_budget import Invalid
 
-STEPS = 40
-"""Changes of one proof, one after the other."""
+STEPS, MORE_STEPS = 40, 200
+"""Changes of one proof, one after the other, and where one kind of proof is attacked alone."""
 _NOTES = ("tight", "WRONG")
 """Counts that are not of claims: proofs that reached the optimum, and false accepts."""
 _GIVES = re.compile(r"gives? (-?[\d,]+)$")
@@ -90,9 +90,10 @@ def changed(value: Any, source: random.Random) -> Any:
 class Attack:
     """Claims about one instance after the other; ``counts`` holds what became of them."""
 
-    def __init__(self, seed: int, restricted: float) -> None:
+    def __init__(self, seed: int, restricted: float, kind: str | None) -> None:
         self.source, self.counts = random.Random(seed), Counter[str]()
-        self.restricted = restricted
+        self.restricted, self.kind = restricted, kind
+        self.steps = STEPS if kind is None else MORE_STEPS
 
     def judged(self, content: Content, name: str, *, is_false: bool = True) -> tuple[str, float]:
         """Return the verdict on a certificate, and the value that is named in it, if any."""
@@ -119,16 +120,20 @@ class Attack:
         problem, rows = Problem(content), content["instance"]["requests"]
         best = problem.least()
         for proof in self.proofs(content, problem, int(best)):
+            if self.kind not in (None, proof["kind"]):
+                continue
             kept, most, name = proof, -math.inf, f"bound by {proof['kind']}"
             name += " with cuts" * ("cuts" in proof) + " with prefixes" * (
                 "block_tokens" in content["instance"]
             )
-            for step in range(STEPS):
+            for step in range(self.steps):
                 other = changed(kept, source) if step else kept
                 lower = bound_of(content, other, math.floor(best) + 1)
                 _, value = self.judged({**content, "lower": lower}, name)
                 kept, most = (other, value) if value >= most else (kept, most)
             self.counts[f"tight {proof['kind']}"] += most == best
+        if self.kind is not None:
+            return
         starts = [row["arrival"] + source.randint(0, 4) for row in rows]
         run: Content = {"value": 0, "starts": starts}
         if source.random() < 0.5:
@@ -198,8 +203,9 @@ def main() -> None:
     parser.add_argument("--claims", type=int, default=10_000)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--restricted", type=float, default=0.2)
+    parser.add_argument("--kind", help="attack bounds with this kind of proof alone")
     options = parser.parse_args()
-    attack, asked, told = Attack(options.seed, options.restricted), 0, 0
+    attack, asked, told = Attack(options.seed, options.restricted, options.kind), 0, 0
     while asked < options.claims:
         attack.run()
         asked = sum(n for name, n in attack.counts.items() if name.split()[0] not in _NOTES)

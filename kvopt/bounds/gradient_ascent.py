@@ -7,7 +7,6 @@ be that of the steepest, too small for the others.
 from __future__ import annotations
 
 import math
-from operator import itemgetter
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -53,6 +52,8 @@ class Steps(NamedTuple):
     shorter, shortest
         If they do not, the factor of the length with which steps go on from the best point, and
         the length below which the ascent ends.
+    at_first
+        Further factor as long as no step has gained anything.
     """
 
     limit: int
@@ -65,6 +66,7 @@ class Steps(NamedTuple):
     enough: float = 0.0
     shorter: float = 0.0
     shortest: float = 1e-9
+    at_first: float = 1.0
 
 
 class Top(NamedTuple):
@@ -96,34 +98,66 @@ class _Directions:
         return tuple(directions)
 
 
+class Ascent:
+    """A way upwards, and the best of its points and of moving means of these.
+
+    Attributes
+    ----------
+    value, point
+        The best point so far and its value.
+    """
+
+    def __init__(self, concave: Concave, point: Point, steps: Steps) -> None:
+        self._concave, self._steps, self._taken, self._length = concave, steps, 0, steps.length
+        self.value, self._data = concave.evaluate(point)
+        self.point = self._at = self._mean = point
+        self._first = self._earlier = self.value
+        self._directions = _Directions(point, steps)
+
+    def step(self) -> bool:
+        """Take a step; False if there is none."""
+        steps = self._steps
+        slope = self._concave.slope(self._at, self._data) if self._taken < steps.limit else None
+        if slope is None or self._length < steps.shortest:
+            return False
+        ahead = self._directions.after(slope)
+        length = self._length / (1 + self._taken / steps.slower) ** 0.5
+        self._taken += 1
+        self._at = self._concave.moved(self._at, ahead, length)
+        # The mean of recent points is often better than they are.
+        self._mean = tuple(
+            (1 - steps.recent) * earlier + steps.recent * column
+            for earlier, column in zip(self._mean, self._at, strict=True)
+        )
+        if self._taken % steps.patience == 0:
+            self.try_mean()
+            # So many steps gained little: end, or take shorter ones from the best point.
+            if self.value - self._earlier < steps.enough * abs(self.value):
+                self._length *= steps.shorter
+                self._length *= steps.at_first if self.value == self._first else 1.0
+                if self._length < steps.shortest:
+                    return False
+                self._at = self._mean = self.point
+                self._directions = _Directions(self._at, steps)
+            self._earlier = self.value
+        value, self._data = self._concave.evaluate(self._at)
+        self._keep(value, self._at)
+        return True
+
+    def try_mean(self) -> None:
+        """Evaluate the moving mean of points."""
+        self._keep(self._concave.evaluate(self._mean)[0], self._mean)
+
+    def _keep(self, value: float, point: Point) -> None:
+        """Keep a point if it is the best."""
+        if value > self.value:
+            self.value, self.point = value, point
+
+
 def ascend(concave: Concave, point: Point, steps: Steps, budget: Budget) -> Top:
     """Return the best of the points on a way upwards, and of moving means of these."""
-    value, data = concave.evaluate(point)
-    best, mean, earlier = (value, point), point, value
-    directions, length, is_final = _Directions(point, steps), steps.length, True
-    for step in range(steps.limit):
-        if budget.over():
-            is_final = False
-            break
-        if (slope := concave.slope(point, data)) is None:
-            break
-        ahead = directions.after(slope)
-        point = concave.moved(point, ahead, length / (1 + step / steps.slower) ** 0.5)
-        # The mean of recent points is often better than they are.
-        mean = tuple(
-            (1 - steps.recent) * earlier_column + steps.recent * column
-            for earlier_column, column in zip(mean, point, strict=True)
-        )
-        if (step + 1) % steps.patience == 0:
-            best = max(best, (concave.evaluate(mean)[0], mean), key=itemgetter(0))
-            # So many steps gained little: end, or take shorter ones from the best point.
-            if best[0] - earlier < steps.enough * abs(best[0]):
-                length *= steps.shorter
-                if length < steps.shortest:
-                    break
-                point = mean = best[1]
-                directions = _Directions(point, steps)
-            earlier = best[0]
-        value, data = concave.evaluate(point)
-        best = max(best, (value, point), key=itemgetter(0))
-    return Top(*max(best, (concave.evaluate(mean)[0], mean), key=itemgetter(0)), is_final)
+    ascent = Ascent(concave, point, steps)
+    while not (is_late := budget.over()) and ascent.step():
+        pass
+    ascent.try_mean()
+    return Top(ascent.value, ascent.point, not is_late)

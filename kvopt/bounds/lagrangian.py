@@ -2,9 +2,8 @@
 
 ``L(p)`` of `kvopt.bounds.prices` is concave in the prices and its maximum is the value of the
 LP relaxation.  One evaluation costs a scan over kinds of requests and start rounds; the tokens
-that the cheapest starts hold, less M, are an ascent direction.  Steps follow Polyak's rule
-towards a value a little above the best one, along a mixture of the last directions, each
-price scaled by its own size.  When that value is not met the aim is lowered.
+that the cheapest starts hold, less M, are a slope.  Steps are those of
+`kvopt.bounds.gradient_ascent`, each price scaled by its own size.
 
 Floats only steer.  Prices are rounded to integers and evaluated in integers.
 """
@@ -13,11 +12,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from kvopt.bounds.fluid import fluid_end, fluid_prices
+from kvopt.bounds.gradient_ascent import Ascent, Point, Steps
 from kvopt.bounds.kinds import Kinds
 from kvopt.bounds.prices import denominator_for, price_bound, rounded_prices
 from kvopt.errors import Stopped, TooLarge
@@ -45,36 +45,8 @@ _FREE_COSTS = 200_000
 _LOADING = 0.6
 """Seconds of the time limit from which on loading compiled code is worth while."""
 
-_RAISED = 1.5
-"""Factor on an aim that was met again and again."""
 _FLOOR = 1e-2
 """Least scale of a price, as a share of the largest one."""
-
-
-class Pace(NamedTuple):
-    """How prices rise.
-
-    Parameters
-    ----------
-    stages
-        For each stage the steps without progress before the aim is lowered, and the first aim
-        above the best value, as a share of it.
-    memory
-        Weight of the directions so far in the next one.
-    lowered
-        Factor on an aim that was missed.
-    end, lowest
-        Share of the value, and value, below either of which an aim ends its stage.
-    largest
-        Lower limit of the largest price, from which scales are taken.
-    """
-
-    stages: tuple[tuple[int, float], ...] = ((10, 0.002), (100, 0.003))
-    memory: float = 0.95
-    lowered: float = 0.7
-    end: float = 1e-6
-    lowest: float = 0.0
-    largest: float = 1.0
 
 
 def first_prices(instance: Instance) -> Floats:
@@ -88,81 +60,48 @@ def first_prices(instance: Instance) -> Floats:
     return np.concatenate((fluid, np.zeros(len(fluid) // 8 + 1)))
 
 
-_PACE = Pace(lowest=0.01)
-"""Bounds are rounded up to integers, so a hundredth rarely counts."""
+STEPS = Steps(MAX_STEPS, 0.1, enough=1e-5, shorter=0.7, shortest=3e-5, at_first=0.4)
+"""Steps of prices over their scales."""
 
 
-class Ascent:
-    """Ascent of prices: the best so far and their value in floats.
+class ConcaveInPrices:
+    """A concave function of prices that are not negative.
 
     Parameters
     ----------
     evaluate
-        Returns the value of a concave function of prices, other data, and a slope.
-    prices
-        The first ones.
+        Returns the value at prices, other data, and a slope.
+    smallest
+        Lower limit of the largest price, from which scales are taken.
     falling
         Whether prices never rise over time: they are sorted after each step, which brings them no
         farther from any prices that fall.
-    pace
-        Parameters of the steps.
     """
 
     def __init__(
         self,
         evaluate: Callable[[Floats], tuple[float, object, Floats]],
-        prices: Floats,
+        smallest: float,
         *,
         falling: bool = False,
-        pace: Pace = _PACE,
     ) -> None:
-        self._evaluate, self._falling, self._pace = evaluate, falling, pace
-        self.prices = prices
-        self.value, _, self._best_excess = evaluate(prices)
-        self._stages, self._aim = iter(pace.stages), 0.0
-        self._from_the_best()
+        self._evaluate, self._smallest, self._falling = evaluate, smallest, falling
 
-    def _from_the_best(self) -> None:
-        self._idle = self._gains = 0
-        self._at, self._at_value, self._excess = self.prices, self.value, self._best_excess
-        self._direction: Floats = np.zeros_like(self.prices)
+    def evaluate(self, point: Point) -> tuple[float, Floats]:
+        """Return the value and a slope."""
+        value, _, slope = self._evaluate(point[0])
+        return value, slope
 
-    def step(self) -> bool:
-        """Take one step, and lower the aim when it was missed for too long; False at the end."""
-        pace, size = self._pace, max(abs(self.value), 1.0)
-        if self._aim <= max(pace.end * size, pace.lowest):
-            if (stage := next(self._stages, None)) is None:
-                return False
-            self._patience, aim = stage
-            self._aim = aim * size
-            self._from_the_best()
-        self._direction = self._excess + pace.memory * self._direction
-        # A price of 0 cannot fall, so it takes no part in the length of the step.
-        direction = np.where((self._at <= 0) & (self._direction < 0), 0.0, self._direction)
-        scale = np.maximum(self.prices, _FLOOR * self.prices.max(initial=pace.largest))
-        steepness = float((scale * direction * direction).sum())
-        if steepness == 0.0:
-            self._aim = 0.0
-            return True
-        # Polyak's step length towards an assumed optimum, the best value plus the aim.
-        length = (self.value + self._aim - self._at_value) / steepness
-        self._at = np.maximum(self._at + length * scale * direction, 0.0)
-        if self._falling:
-            self._at = np.sort(self._at)[::-1].copy()
-        self._at_value, _, self._excess = self._evaluate(self._at)
-        progress = self._at_value > self.value + 0.05 * self._aim
-        self._idle = 0 if progress else self._idle + 1
-        self._gains += progress
-        if self._gains >= 10:  # the aim is met again and again: it is too low
-            self._aim *= _RAISED
-            self._gains = 0
-        if self._at_value > self.value:
-            self.prices, self.value = self._at, self._at_value
-            self._best_excess = self._excess
-        if self._idle >= self._patience:
-            self._aim *= self._pace.lowered
-            self._from_the_best()
-        return True
+    def slope(self, _: Point, slope: Floats) -> Point:
+        """Return the slope."""
+        return (slope,)
+
+    def moved(self, point: Point, directions: Point, step: float) -> Point:
+        """Return the next prices, each by its own scale."""
+        (prices,), (direction,) = point, directions
+        scale = np.maximum(prices, _FLOOR * prices.max(initial=self._smallest))
+        moved: Floats = np.maximum(prices + step * scale * direction, 0.0)
+        return (np.sort(moved)[::-1].copy() if self._falling else moved,)
 
 
 def lagrangian_bounds(
@@ -199,7 +138,9 @@ def lagrangian_bounds(
     falling = pauses and costs > _FREE_COSTS and not instance.last_arrival
     scanner = Scanner(kinds, limits.threads, whole, pauses=pauses)
     with suppress(Stopped):
-        ascent = Ascent(scanner.at(instance.total_memory), first_prices(instance), falling=falling)
+        memory = instance.total_memory
+        concave = ConcaveInPrices(scanner.at(memory), 1.0 / memory, falling=falling)
+        ascent = Ascent(concave, (first_prices(instance),), STEPS)
         for prices in rising_prices(ascent, budget, minimum_gain):
             yield checked_prices(problem.instance, name, scanner, prices)
 
@@ -223,8 +164,8 @@ def rising_prices(
     """
     began = wall_time()
     look, value = first_look, ascent.value
-    yield ascent.prices
-    yielded, at = ascent.value, 0
+    yield ascent.point[0]
+    yielded, at, count = ascent.value, 0, 0
     spare = 2 * (wall_time() - began) + 0.05  # to evaluate once more, and to spare
     for count in range(MAX_STEPS):
         if budget.left < spare:
@@ -236,10 +177,12 @@ def rising_prices(
         if not ascent.step():
             break
         if count >= 2 * at + 16 and ascent.value > yielded:
-            yield ascent.prices
+            yield ascent.point[0]
             yielded, at = ascent.value, count
+    if count:
+        ascent.try_mean()
     if ascent.value > yielded:
-        yield ascent.prices
+        yield ascent.point[0]
 
 
 def checked_prices(instance: Instance, name: str, scanner: Scanner, values: Floats) -> CheckedBound:

@@ -24,10 +24,11 @@ from typing import Any
 
 import numpy as np
 
+from kvopt.bounds.gradient_ascent import Ascent, Point
 from kvopt.bounds.kinds import Kinds
 from kvopt.bounds.lagrangian import (
-    Ascent,
-    Pace,
+    STEPS,
+    ConcaveInPrices,
     checked_prices,
     first_prices,
     priced_rounds,
@@ -53,10 +54,9 @@ Twelve steps for 3,000 requests take 0.70 s of processor time, and 0.80 s with a
 """
 _UNIT = 1024
 """Parts of 1 that shares are rounded down to."""
-_FACTOR, _NEAR, _KEPT = 2.0, 0.002, 0.95
-"""Logarithm of the factor by which shares grow, aim as a share of the value below which it falls,
-and weight of the steps before."""
-_PACE = Pace(stages=((40, 0.01),), largest=1e-9)
+_FACTOR, _KEPT = 2.0, 0.95
+"""Logarithm of the factor by which shares grow with the first step of prices, and weight of the
+steps before."""
 _LOWEST = 1e-4
 """Share that may still grow."""
 
@@ -240,22 +240,19 @@ class PrefixScanner(Scanner):
         return self._cheapest(padded, levels, proof.unit, unit, 1)[0]
 
 
-class _SharesAscent(Ascent):
-    """Ascent that restores shares together with prices; their steps shrink with its aim."""
+class _WithShares(ConcaveInPrices):
+    """Prices whose shares grow with their steps, from the best shares if from the best prices."""
 
-    def __init__(self, scanner: PrefixScanner, memory: int, prices: Floats) -> None:
+    def __init__(self, scanner: PrefixScanner, memory: int) -> None:
         self._scanner = scanner
-        super().__init__(scanner.at(memory), prices, pace=_PACE)
+        super().__init__(scanner.at(memory), 1.0 / memory)
 
-    def step(self) -> bool:
-        """Take one step of prices and shares."""
-        size = max(abs(self.value), 1.0)
-        self._scanner.factor = _FACTOR * min(1.0, self._aim / (_NEAR * size))
-        return super().step()
-
-    def _from_the_best(self) -> None:
-        super()._from_the_best()
-        self._scanner.shares = self._scanner.best[1]
+    def moved(self, point: Point, directions: Point, step: float) -> Point:
+        """Return the next prices; the shares follow when they are evaluated."""
+        self._scanner.factor = _FACTOR * step / STEPS.length
+        if point[0] is self._scanner.best[0]:
+            self._scanner.shares = self._scanner.best[1]
+        return super().moved(point, directions, step)
 
 
 def shared_price_bounds(
@@ -268,6 +265,6 @@ def shared_price_bounds(
     last = len(prices)
     borders = np.unique((np.linspace(0, 1, _INTERVALS + 1) ** _BEND * last).astype(np.int64))
     scanner = PrefixScanner(instance, borders)
-    ascent = _SharesAscent(scanner, instance.total_memory, prices)
+    ascent = Ascent(_WithShares(scanner, instance.total_memory), (prices,), STEPS)
     for best in rising_prices(ascent, budget):
         yield checked_prices(instance, "prices of shared blocks", scanner, best)

@@ -24,7 +24,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from kvopt.bounds.lagrangian import Ascent, Pace
+from kvopt.bounds.gradient_ascent import Ascent, Steps
+from kvopt.bounds.lagrangian import ConcaveInPrices
 from kvopt.bounds.prefix_shares import Processed, shared_out
 from kvopt.bounds.seconds_evaluation import integers, longest, machine_times, request_times
 from kvopt.bounds.shared_rounds_ascent import rows_of
@@ -44,10 +45,8 @@ _MACHINE_TIME = 0.5
 """Share of the time: prices of machine time for a ceiling; those of shared rounds have the rest."""
 _LONGEST = 2**22
 """Rounds from which on there are no prices, since each of them has one."""
-_STEPS = 400
-"""Limit of the steps."""
-_PACE = Pace(((20, 0.02),), memory=0.8, lowered=0.6, end=5e-4, largest=0.0)
-"""Parameters of the steps, which raise minus the ceiling."""
+_STEPS = Steps(400, 0.1, patience=20, enough=1e-4, shorter=0.5, shortest=1e-3)
+"""Steps, which raise minus the ceiling."""
 
 
 def least_times(
@@ -132,14 +131,18 @@ def slo_ceiling(
         return Ceiling(len(can), len(instance) - len(can), free, costs)
     is_due, fresh = [levels.first[i] < np.inf for i in can], [private[i] for i in can]
     kinds = list(_kinds(model, scope, times, fresh, is_due, [span.end for span in spans.values()]))
-    ascents = [Ascent(kind.evaluate, kind.first_prices(), pace=_PACE) for kind in kinds]
+    ascents = [
+        Ascent(ConcaveInPrices(kind.evaluate, 0.0), (kind.first_prices(),), _STEPS)
+        for kind in kinds
+    ]
     best, ascent = max(zip(kinds, ascents, strict=True), key=lambda pair: pair[1].value)
     of_time = budget if model is None else budget.part(_MACHINE_TIME)
-    for _ in range(_STEPS):
-        if of_time.over() or not ascent.step():
-            break
-    costs[can] = best.cheapest(ascent.prices)[0]
-    of_times = best.rounded(ascent.prices)
+    while not of_time.over() and ascent.step():
+        pass
+    ascent.try_mean()
+    (prices,) = ascent.point
+    costs[can] = best.cheapest(prices)[0]
+    of_times = best.rounded(prices)
     proof: PriceProof | SharedRoundsProof = of_times.later(times.first)
     value = min(len(can), best.proved(of_times))
     # Any prices prove a ceiling, so the lowest one counts.
@@ -147,7 +150,7 @@ def slo_ceiling(
         rows = rows_of(model, chunks=chunks)
         coarse = ActiveTimes.of(instance, arrivals, spans, busy, CELLS_OF_ROUNDS)
         rounds = OfSharedRounds(coarse, fresh, model, rows, chunks=chunks)
-        of_machines = ascent.prices * instance.memory  # before: of a token for a nanosecond
+        of_machines = prices * instance.memory  # before: of a token for a nanosecond
         point = rounds.climbed(rounds.started(best.lines, times, of_machines), budget)
         shared = rounds.rounded(point)
         if (proved := rounds.proved(shared)) < value:

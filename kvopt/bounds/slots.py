@@ -32,8 +32,15 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from kvopt.bounds.gradient_ascent import Ascent
 from kvopt.bounds.kinds import Kinds
-from kvopt.bounds.lagrangian import Ascent, checked_prices, priced_rounds, rising_prices
+from kvopt.bounds.lagrangian import (
+    STEPS,
+    ConcaveInPrices,
+    checked_prices,
+    priced_rounds,
+    rising_prices,
+)
 from kvopt.bounds.prices import finest_denominator, rounded, rounded_prices, steps_of, thresholds
 from kvopt.bounds.scan import Scanner
 from kvopt.errors import Stopped
@@ -95,10 +102,12 @@ def slot_bounds(
             finer, took = 2 * finer, wall_time() - began
             scanner = SlotScanner(instance, coarse, limits.threads, whole)
             first = _at_all_times(instance, coarse)
-            ascent = Ascent(scanner.at(instance.total_memory), first)
+            memory = instance.total_memory
+            concave = ConcaveInPrices(scanner.at(memory), 1.0 / memory)
+            ascent = Ascent(concave, (first,), STEPS)
             if best is None or ascent.value > best[0].value:
                 best = ascent, scanner
-                yield checked_prices(instance, "slots", scanner, ascent.prices)
+                yield checked_prices(instance, "slots", scanner, ascent.point[0])
         if best is not None:
             ascent, scanner = best
             scanner.reach = int(scanner.borders[-1]) // _MEANS

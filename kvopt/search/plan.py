@@ -39,6 +39,8 @@ _MAX_SOLVER_ONLY = 12
 """Limit of requests for which a solver proves the optimum at once, with its schedule."""
 _MAX_BRANCHED = 200
 """Limit of requests for a search of cases."""
+_BRANCHES_IN_BOUND = 0.2
+"""Share of the time of `bound` for cases, which raise no bound where many requests fit together."""
 _MAX_SOLVER_FIRST = 30
 """Requests up to which a solver's proof gets more time than better schedules."""
 
@@ -282,6 +284,8 @@ BOUND_ONLY_STAGES = (
               and len(s.instance) <= _MAX_EXACT_IN_BOUND, stages.run_exact),
     PlanStage("states", lambda s: _has_starts_on_one(s) and has_configurations(s),
               stages.ascend_states),
+    PlanStage("branches", lambda s: _has_few_cases(s) and _has_time(s),
+              lambda s, t: stages.search_branches(s, t.part(_BRANCHES_IN_BOUND))),
 )  # fmt: skip
 """Rows that replace searches in `bound`: bounds for few configurations."""
 

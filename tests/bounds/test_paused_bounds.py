@@ -12,8 +12,9 @@ from strategies import Problem, instance_of, random_instances
 
 from kvopt import bound, generate
 from kvopt.bounds import scan
+from kvopt.bounds.gradient_ascent import Ascent
 from kvopt.bounds.kinds import Kinds
-from kvopt.bounds.lagrangian import Ascent, first_prices
+from kvopt.bounds.lagrangian import STEPS, ConcaveInPrices, first_prices
 from kvopt.bounds.prices import denominator_for, price_bound, price_value, rounded_prices
 from kvopt.bounds.scan import Scanner
 from kvopt.bounds.volume import volume_bound
@@ -66,10 +67,11 @@ def test_tokens_held_are_a_direction_of_ascent() -> None:
 def test_the_ascent_passes_the_volume_bound() -> None:
     instance = generate("arrival-2", n=12, seed=1)
     scanner = Scanner(Kinds.of(instance), pauses=True)
-    ascent = Ascent(scanner.at(instance.total_memory), first_prices(instance))
+    concave = ConcaveInPrices(scanner.at(instance.total_memory), 1.0)
+    ascent = Ascent(concave, (first_prices(instance),), STEPS)
     for _ in range(200):
         ascent.step()
-    prices = rounded_prices(ascent.prices, denominator_for(Kinds.of(instance), ascent.prices))
+    prices = rounded_prices(ascent.point[0], denominator_for(Kinds.of(instance), ascent.point[0]))
     proved = price_bound(instance, prices, pauses=True)
     assert ascent.value - 1e-3 <= proved
     assert volume_bound(instance) < proved

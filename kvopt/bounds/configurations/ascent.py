@@ -157,7 +157,7 @@ class AscentStage(NamedTuple):
     window: int = 10
 
 
-_PAIRS = 15
+_PAIRS = 10
 """Steps that the quasi-Newton method remembers."""
 _SHORTENED = 0.4
 """Factor on the length of a step without enough gain."""

@@ -43,6 +43,7 @@ STAGES = (
     AscentStage(1, 0.06, 2e-3, 60),
     AscentStage(1, 0.02, 1e-3, 100),
     AscentStage(2, 0.01, 1e-3, 150),
+    AscentStage(2, 0.006, 3e-4, 200),
     AscentStage(4, 0.006, 2e-4, 200),
     AscentStage(8, 0.006, 1e-4, 200),
     AscentStage(8, 0.003, 5e-5, 300),

@@ -65,14 +65,17 @@ def largest_sums(states: States, prices: Any, steps: Integers, best: Any) -> int
     best[0, 0] = 0
     # Each member holds at least this much, so more members hold a multiple of it.
     reached, smallest = 0, states.holds[steps].min() if len(steps) else 0
+    highest = np.zeros(best.shape[0], dtype=np.int64)  # tokens held by so many members, at most
     for state in steps:
         price, hold, left = prices[state], states.holds[state], states.remaining[state]
         if price <= 0:
             continue
         top = _members_before(states, state, min(reached, best.shape[0] - 2))
         for c in range(top, -1, -1):  # descending, so that this copy is added at most once
-            for held in range(c * smallest, memory - hold - (c + 1) * left + 1):
+            last = min(highest[c], memory - hold - (c + 1) * left)
+            for held in range(c * smallest, last + 1):
                 best[c + 1, held + hold] = max(best[c + 1, held + hold], best[c, held] + price)
+            highest[c + 1] = max(highest[c + 1], last + hold)
         if top == reached:
             reached += 1
     return reached
@@ -102,12 +105,15 @@ class _Tables(NamedTuple):
         Entries to which each step has added, for the backward pass.
     tops, weights
         For each step the most members before it, and e to its price over tau.
+    lasts
+        For each step and number of members the most tokens that they hold before it.
     """
 
     sums: Floats
     kept: Floats
     tops: Integers
     weights: Floats
+    lasts: Integers
 
 
 @steering
@@ -129,7 +135,7 @@ def _smooth_sums(
     back at the end.  The backward pass needs the entries to which each step has added: only these
     are stored.  If sums leave the range nevertheless, it returns infinity.
     """
-    table, kept, tops, weights = tables
+    table, kept, tops, weights, lasts = tables
     members, memory = table.shape[0] - 1, states.memory
     # If a full cache costs the largest sum, (1 - tilt) of it remains, so the range begins there.
     tilt, bulge = _TILT * largest / memory, 0.0
@@ -142,6 +148,7 @@ def _smooth_sums(
     table[:, :] = 0.0
     table[0, 0] = np.exp(shift)
     reached, place, smallest = 0, 0, states.holds[steps].min() if len(steps) else 0
+    highest = np.zeros(members + 1, dtype=np.int64)
     for step in range(len(steps)):
         state = steps[step]
         hold, left = states.holds[state], states.remaining[state]
@@ -149,11 +156,13 @@ def _smooth_sums(
         top = _members_before(states, state, min(reached, members - 1))
         tops[step], weights[step] = top, weight
         for c in range(top, -1, -1):
-            begin, end = c * smallest, memory - hold - (c + 1) * left + 1
+            last = lasts[step, c] = min(highest[c], memory - hold - (c + 1) * left)
+            begin, end = c * smallest, last + 1
             for held in range(begin, end):
                 kept[place + held - begin] = table[c, held]
                 table[c + 1, held + hold] += weight * table[c, held]
             place += max(0, end - begin)
+            highest[c + 1] = max(highest[c + 1], last + hold)
         if top == reached:
             reached += 1
     total = 0.0
@@ -172,7 +181,7 @@ def _smooth_sums(
         top, weight = tops[step], weights[step]
         share = 0.0
         for c in range(top + 1):
-            begin, end = c * smallest, memory - hold - (c + 1) * left + 1
+            begin, end = c * smallest, lasts[step, c] + 1
             place -= max(0, end - begin)
             for held in range(begin, end):
                 gained = weight * table[c + 1, held + hold]
@@ -219,7 +228,10 @@ def fill_smoothed(
         room += copies[:, state].max() * entries
     steps = np.empty(longest, dtype=np.int64)
     best = np.empty((states.together + 1, states.memory + 1))
-    tables = _Tables(np.empty_like(best), np.empty(room), np.empty_like(steps), np.empty(longest))
+    lasts = np.empty((longest, states.together + 1), dtype=np.int64)
+    tables = _Tables(
+        np.empty_like(best), np.empty(room), np.empty_like(steps), np.empty(longest), lasts
+    )
     for row in rows:
         tau = taus[row]
         added = _steps_of(states, prices[row], copies[row], -_FAINT * tau, steps)

@@ -5,10 +5,9 @@ large one waits for its place on one worker, while later ones in the line start 
 workers, or next to it.
 
 The order of two neighbours in the line decides which requests fit.  So the next in line are placed
-in many orders that differ a little, sometimes with a later request instead of one of them, and the
-first few of the cheapest order stay.  The cost of an order is the starts of its requests, and the
-price of the tokens that they hold beyond a *horizon*; memory that is empty before the horizon
-counts as lost.  A request that is replaced counts as if it started at the horizon.
+in many orders that differ a little, and the first few of the cheapest order stay.  The cost of an
+order is the starts of its requests, and the price of the tokens that they hold beyond a *horizon*;
+memory that is empty before the horizon counts as lost.
 """
 
 from __future__ import annotations
@@ -21,15 +20,11 @@ from kvopt.heuristics.reduced_costs import tokens_of
 from kvopt.heuristics.reinsertion import Placement, earliest, hold
 from kvopt.kernels.compiled import compiled
 from kvopt.kernels.copying import copy_into, order_of
-from kvopt.kernels.random_numbers import State, below, normal, reseed, uniform
+from kvopt.kernels.random_numbers import State, normal, reseed, uniform
 from kvopt.problem.arrays import Floats, Integers
 
 _KEPT, _SEEN = 5, 25
 """Requests that stay as in the best order, and requests whose order varies."""
-_REACH = 100
-"""Largest distance in the line of a request that replaces one of these."""
-_EXCHANGES = 0.3
-"""Share of the orders with such a replacement."""
 _LATE = 0.6
 """Position of the horizon between their mean start and their last start."""
 _MAX_BLUR, _MIN_BLUR = 0.5, 0.01
@@ -77,7 +72,7 @@ def place_next(placing: Placing, tries: Tries, until: int) -> None:
         first, stop = reached[0], min(reached[0] + _SEEN, count)
         # At the latest each starts when all others end.
         end, longest = reached[1], 0
-        for i in line[first : min(stop + _REACH, count)]:
+        for i in line[first:stop]:
             end, longest = max(end, fleet.arrivals[i]), max(longest, fleet.outputs[i])
         if end + (_SEEN + 1) * longest + 1 >= fleet.loads.shape[1]:
             return
@@ -99,9 +94,7 @@ def place_next(placing: Placing, tries: Tries, until: int) -> None:
 @compiled
 def _improve(placing: Placing, first: int, stop: int, orders: int, random: State) -> None:
     """Change the order of some requests in the line to the cheapest one that was tried."""
-    line, fleet, floors = placing.line, placing.fleet, placing.floors
-    prompts, outputs, paid, moment = fleet.prompts, fleet.outputs, placing.paid, placing.moment
-    best = line[first:stop]
+    fleet, best = placing.fleet, placing.line[first:stop]
     _place(placing, best)
     total, latest, size = 0, 0, len(best)
     for i in best:
@@ -117,34 +110,11 @@ def _improve(placing: Placing, first: int, stop: int, orders: int, random: State
         order = order_of(keys)
         for place in range(size):
             tried[place] = best[order[place]]
-        # Some orders take a later request instead of any of them.  If one is left, they are _SEEN.
-        behind, place, count = 0, 0, min(_REACH, len(line) - stop)
-        if count > 0 and uniform(random) < _EXCHANGES:
-            drawn = stop + int(count * uniform(random) ** 2)
-            i = line[drawn]
-            if fleet.arrivals[i] <= horizon:
-                for worker in range(floors.shape[1]):
-                    floors[i, worker] = earliest(fleet, worker, i, floors[i, worker])
-                behind, place = drawn, below(random, _SEEN)
-        left = tried[place]
-        if behind > 0:
-            tried[place] = line[behind]
-        # The cheaper order stays; a request that was replaced is the next in line.
         _place(placing, tried)
         cost = _taken_out(placing, tried, horizon)
-        change = 0.0
-        if behind > 0:
-            # Both count as if they started at the horizon.
-            for i, sign in ((left, 1.0), (line[behind], -1.0)):
-                held = tokens_of(paid, moment, horizon, prompts[i], outputs[i], horizon)
-                change += sign * (horizon + held)
-        if cost + change < lowest:
-            lowest = cost  # of the members from now on, without the replaced one
+        if cost < lowest:
+            lowest = cost
             copy_into(best, tried, size)
-            if behind > 0:
-                for x in range(behind, stop, -1):
-                    line[x] = line[x - 1]
-                line[stop] = left
 
 
 @compiled

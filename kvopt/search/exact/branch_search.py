@@ -36,7 +36,7 @@ _GAIN = 3.0
 _TOLERANCE = 1e-6
 _DENOMINATORS = (1, 2, 3, 4, 6, 12, 60, 2**20)
 """Denominators of multipliers, the smallest one that proves the value of the program is taken."""
-_MAX_NODES = 200_000
+_MAX_NODES = 50_000
 """Limit of the nodes of a tree, some 2 KB each."""
 _OFTEN = 1.3
 """Factor of the number of nodes from one offered bound to the next."""

@@ -132,7 +132,7 @@ class Forward:
                 with suppress(TooWide):
                     self.exclude(self._objective(), _REPEATED, look_ahead=False, in_all=_REPEATED)
                     return True
-            elif self._foreseen() > limit.left:
+            elif self.foreseen() > limit.left:
                 return False
             self.exclude(self._objective(), max_labels, look_ahead=not self._search.checkable)
         except (TooWide, Stopped):
@@ -141,7 +141,7 @@ class Forward:
             self._limit = before
         return True
 
-    def _foreseen(self) -> float:
+    def foreseen(self) -> float:
         """Return the expected seconds of a search for all better schedules, from `raises`.
 
         Near the bound, labels grow with a power of the rise, farther away faster than that.
