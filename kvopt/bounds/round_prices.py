@@ -151,7 +151,7 @@ class RoundPrices:
     threads
         Threads that share the requests.
     coarser
-        Factor of the length of cells and periods with block shares, for a first ascent.
+        Factor of the length of cells and periods, for a first ascent.
     """
 
     def __init__(
@@ -218,7 +218,7 @@ class RoundPrices:
         waits = [prices.mean() * times[-1] for _, times, prices in fluids]
         visits = max([columns.alone.sum(), *waits])
         cell = max(columns.alone.mean() / _PER_REQUEST, last / _MOST_CELLS, visits / _MOST_VISITS)
-        cell *= _COARSER * coarser if self.users else 1
+        cell *= (_COARSER if self.users else 1) * coarser
         # The finest unit for costs in 64 bits; where waits are longer, loops run in Python.
         longest = math.log2(columns.counts.max() * (columns.alone.max() + cell))
         bits = int(np.clip(_LARGEST_BITS - _SPARE_BITS - longest, *_UNIT_BITS))
@@ -255,10 +255,10 @@ class RoundPrices:
         grid, other = self._grid, coarse._grid
         middles = (np.arange(grid.cells) + 0.5) * grid.cell
         cells = np.minimum((middles // other.cell).astype(int), other.cells - 1)
-        return point._replace(
-            rows=point.rows[:, cells],
-            weights=point.weights[:, cells[:: grid.period] // other.period],
-        )
+        weights = point.weights
+        if self.users:
+            weights = weights[:, cells[:: grid.period] // other.period]
+        return point._replace(rows=point.rows[:, cells], weights=weights)
 
     def growing(self, point: RoundPoint) -> RoundPoint:
         """Price the backlog from now on, and return a first point of that kind."""

@@ -16,10 +16,10 @@ from kvopt.problem.scopes import Scope
 
 _STEPS = Steps(600, 0.05, 40, momentum=0.9, memory=0.99, recent=0.1, patience=40, enough=2e-4)
 """Steps of prices."""
-_REFINED = _STEPS._replace(length=0.01)
-"""Steps of prices from those of a coarse grid on."""
+_REFINED, _REFINED_BLOCKS = _STEPS._replace(length=0.02), _STEPS._replace(length=0.01)
+"""Steps of prices from those of a coarse grid on, and with block shares."""
 _ON_COARSE, _COARSER = 0.3, 6
-"""Share of the time for a first ascent with block shares, and how much longer its cells are."""
+"""Share of the time for a first ascent on a coarse grid, and how much longer its cells are."""
 _MOST_ROWS = 4
 """Limit of the rows of a proof."""
 _FIRST = ((0.1, 0.0), (0.5, 0.5))
@@ -72,17 +72,16 @@ def shared_rounds_bound(
     if not len(instance) or not max(model.lines[line].round_ns for line in rows[0]):
         return None
     prices = RoundPrices(instance, model, rows, has_prefixes, chunks, threads)
-    coarse = prices
-    if has_prefixes:  # most of the way a step may be much quicker
-        coarse = RoundPrices(instance, model, rows, has_prefixes, chunks, threads, _COARSER)
-    start, steps = _start(coarse, budget), _STEPS
+    # Most of the way a step may be much quicker.
+    coarse = RoundPrices(instance, model, rows, has_prefixes, chunks, threads, _COARSER)
+    start = _start(coarse, budget)
     if start is None:
         return None
-    if has_prefixes:
-        on_coarse = _climbed(coarse, start, budget.part(_ON_COARSE), steps)
-        start, steps = prices.refined(RoundPoint(*on_coarse.point), coarse), _REFINED
-        prices.rates = coarse.rates
-    top = _climbed(prices, start, budget if prices.quiet is None else budget.part(_ALONE), steps)
+    alone = budget if prices.quiet is None else budget.part(_ALONE)
+    on_coarse = _climbed(coarse, start, alone.part(_ON_COARSE), _STEPS)
+    start = prices.refined(RoundPoint(*on_coarse.point), coarse)
+    prices.rates = coarse.rates
+    top = _climbed(prices, start, alone, _REFINED_BLOCKS if has_prefixes else _REFINED)
     proof, is_final = prices.proof(top.point), top.is_final
     if prices.quiet is not None:
         grown = _climbed(prices, prices.growing(RoundPoint(*top.point)), budget, _STEPS)
