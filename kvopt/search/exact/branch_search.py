@@ -297,8 +297,9 @@ def search_branches(search: Search, budget: Budget) -> None:
         if search.lower_bound is None or tree.value > search.lower_bound:
             search.offer_checked(tree.value, NAME, tree.proof())
 
-    while tree.value < tree.target and tree.size < _MAX_NODES:
-        if tree.is_stuck or budget.over():
+    while tree.value < tree.target and not (tree.is_stuck or budget.over()):
+        if tree.size > _MAX_NODES:
+            search.note(f"{NAME}: ended with {tree.size:,} cases, as more take too much memory")
             break
         starts = tree.grow()
         if starts is not None:
