@@ -37,8 +37,6 @@ _MAX_EXACT_IN_BOUND = 14
 """Limit of requests for which `bound` searches the gap of configurations, which takes no longer."""
 _MAX_SOLVER_ONLY = 12
 """Limit of requests for which a solver proves the optimum at once, with its schedule."""
-_MAX_BRANCHED = 200
-"""Limit of requests for a search of cases."""
 _BRANCHES_IN_BOUND = 0.2
 """Share of the time of `bound` for cases, which raise no bound where many requests fit together."""
 _MAX_SOLVER_FIRST = 30
@@ -135,8 +133,7 @@ def _is_large(search: Search) -> bool:
 
 def _has_few_cases(search: Search) -> bool:
     """Whether cases of what is active together may prove an optimum: on one worker, in rounds."""
-    few = len(search.instance) <= _MAX_BRANCHED
-    return _has_starts_on_one(search) and _is_large(search) and few
+    return _has_starts_on_one(search) and _is_large(search) and stages.has_few_cases(search)
 
 
 def _is_provable(search: Search) -> bool:

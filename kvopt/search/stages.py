@@ -46,6 +46,8 @@ _MIN_GAIN, _MIN_GAIN_OF_SLOTS = 0.0002, 0.0005
 
 _PRICED_REQUESTS = 80
 """Requests up to which the exact engine prices all starts; more take longer than it has."""
+_BRANCHED_REQUESTS = 200
+"""Requests up to which cases are searched; with more the program of a case takes too long."""
 _LP_COLUMNS = 40_000
 """Columns up to which an LP ends the ascent of prices; more cost time and memory."""
 _SHARES = 0.25
@@ -74,6 +76,11 @@ def has_many_configurations(search: Search) -> bool:
     """Whether states get prices at few knots: for many requests in a small cache."""
     many = len(search.instance) > _PRICED_REQUESTS
     return many and _passes(check_large, search)
+
+
+def has_few_cases(search: Search) -> bool:
+    """Whether cases of what is active together may be searched: up to some hundred requests."""
+    return len(search.instance) <= _BRANCHED_REQUESTS
 
 
 def _passes(check: Callable[[Instance, int], None], search: Search) -> bool:

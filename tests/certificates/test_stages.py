@@ -26,8 +26,8 @@ def with_many_configurations(n: int, seed: int = 3) -> Instance:
 
 @pytest.fixture
 def unsearched(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Do not search under prices of tokens: what proves the bound are the prices."""
-    monkeypatch.setattr(stages, "has_few_starts", lambda _: False)
+    """Do not search cases: what proves the bound are the prices."""
+    monkeypatch.setattr(stages, "has_few_cases", lambda _: False)
 
 
 @pytest.mark.usefixtures("unsearched")
