@@ -38,6 +38,8 @@ _DENOMINATORS = (1, 2, 3, 4, 6, 12, 60, 2**20)
 """Denominators of multipliers, the smallest one that proves the value of the program is taken."""
 _MAX_NODES = 50_000
 """Limit of the nodes of a tree, some 2 KB each."""
+_TRIAL, _TRIAL_NODES = 0.4, 10_000
+"""Share of the time, and nodes, after which cases have to prove more than was known before."""
 _OFTEN = 1.3
 """Factor of the number of nodes from one offered bound to the next."""
 
@@ -291,13 +293,16 @@ def search_branches(search: Search, budget: Budget) -> None:
     """Raise the bound, and offer a best schedule, until both meet or the time is up."""
     assert search.objective is not None
     tree = BranchTree(search.instance, search.objective)
-    next_offer = 1.0
+    next_offer, known, trial = 1.0, search.lower_bound or 0, budget.part(_TRIAL)
 
     def offer() -> None:
         if search.lower_bound is None or tree.value > search.lower_bound:
             search.offer_checked(tree.value, NAME, tree.proof())
 
     while tree.value < tree.target and not (tree.is_stuck or budget.over()):
+        # With a long queue cases begin far below prices, and would never reach them.
+        if tree.value <= known and (trial.over() or tree.size > _TRIAL_NODES):
+            break
         if tree.size > _MAX_NODES:
             search.note(f"{NAME}: ended with {tree.size:,} cases, as more take too much memory")
             break
