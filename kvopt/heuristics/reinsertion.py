@@ -28,7 +28,7 @@ from kvopt.errors import TooLarge
 from kvopt.heuristics.nodes import forest_arrays
 from kvopt.incumbent.incumbent import Search
 from kvopt.kernels.budget import Budget
-from kvopt.kernels.compiled import compiled
+from kvopt.kernels.compiled import borrowing, compiled
 from kvopt.kernels.copying import copy_into, order_of, place_of
 from kvopt.kernels.magnitudes import NEVER
 from kvopt.kernels.random_numbers import State, below, uniform
@@ -268,7 +268,7 @@ def _schedule_of(instance: Instance, placement: Placement) -> Schedule:
 # ---- placing one request, compiled -----------------------------------------------------------
 
 
-@compiled
+@borrowing
 def earliest(placement: Placement, worker: int, i: int, start: int) -> int:
     """Return the first round from ``start`` on at which a request fits on a worker.
 
@@ -299,7 +299,7 @@ def earliest(placement: Placement, worker: int, i: int, start: int) -> int:
         start += min(excess + time - start, time - start)
 
 
-@compiled
+@borrowing
 def hold(placement: Placement, i: int, sign: int) -> None:
     """Add a request to the loads of its worker, or remove it."""
     worker, held = placement.workers[i], placement.prompts[i]
@@ -322,7 +322,7 @@ def hold(placement: Placement, i: int, sign: int) -> None:
         loads[placement.times[place]] += sign * held
 
 
-@compiled
+@borrowing
 def place(
     placement: Placement, i: int, begin: int, latest: int, random: State, blink: float
 ) -> bool:
@@ -361,7 +361,7 @@ def place(
     return True
 
 
-@compiled
+@borrowing
 def fill(placement: Placement, order: Integers, random: State) -> int:
     """Place requests that are in time, in an order; return their number."""
     count = 0
@@ -506,7 +506,7 @@ def _take(
     return count
 
 
-@compiled
+@borrowing
 def _put_back(
     placement: Placement,
     kept: Placement,

@@ -21,7 +21,7 @@ from typing import NamedTuple
 import numpy as np
 
 from kvopt.heuristics.attaining.serving import Timed, fits, join, round_length
-from kvopt.kernels.compiled import compiled
+from kvopt.kernels.compiled import borrowing
 from kvopt.kernels.copying import place_of
 from kvopt.kernels.magnitudes import NEVER
 from kvopt.problem.arrays import Floats, Integers
@@ -149,7 +149,7 @@ def empty_nodes(width: int, count: int, limit: int) -> TimedNode:
     return TimedNode(counts, queue, active)
 
 
-@compiled
+@borrowing
 def copy_timed(nodes: TimedNode, row: int, copies: TimedNode, at: int, seen: int) -> None:
     """Copy a node into a row of others, with the given number of its waiting requests."""
     for entry in range(nodes.counts.shape[1]):
@@ -162,7 +162,7 @@ def copy_timed(nodes: TimedNode, row: int, copies: TimedNode, at: int, seen: int
             copies.active[at, place, entry] = nodes.active[row, place, entry]
 
 
-@compiled
+@borrowing
 def run_on(server: TimedServer, node: TimedNode, rules: Rules, until: int, room: Room) -> float:
     """Run a node until a time, and return its cost above the bound of the prices.
 
@@ -272,7 +272,7 @@ def run_on(server: TimedServer, node: TimedNode, rules: Rules, until: int, room:
     return cost
 
 
-@compiled
+@borrowing
 def cost_of_line(server: TimedServer, node: TimedNode) -> float:
     """Return the loss of waiting requests by now against their cheapest starts."""
     cost, unhurried, now = 0.0, 0, node.counts[TIME]
@@ -293,7 +293,7 @@ def cost_of_line(server: TimedServer, node: TimedNode) -> float:
     return cost
 
 
-@compiled
+@borrowing
 def price_at(prices: Floats, begin: int, step: float, time: float) -> float:
     """Return the price of a nanosecond at a time, from prices of so many nanoseconds each."""
     place = (time - begin) / step
