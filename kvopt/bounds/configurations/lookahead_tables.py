@@ -28,6 +28,8 @@ _MOST_WORK = 40_000_000_000
 """Limit of the additions for all tables; about five seconds."""
 _MOST_NUMBERS = 30_000_000
 """Limit of the integers in all tables together; 240 MB."""
+_MAX_SLACK = 2**31 - 1
+"""Limit of the price of a configuration: tables have 32 bits, so that loops read half as much."""
 
 
 class Lookahead:
@@ -45,17 +47,25 @@ class Lookahead:
 
     def __init__(self, states: States, evaluation: Evaluation, gap: int, horizon: int) -> None:
         self._states, last = states, len(evaluation.prices) - 1
-        self._prices = np.pad(evaluation.prices, ((0, horizon + 1), (0, 0)))
-        self._largest = np.pad(evaluation.largest, (0, horizon + 1))
-        self._gains = np.zeros((last, horizon, len(OFFSETS), states.memory + 1), dtype=np.int64)
-        _fill_gains(states, evaluation.prices, evaluation.reduced_costs <= gap, self._gains)
+        ends = np.arange(last + horizon + 2 + int(states.outputs.max()))[:, None]
+        times = np.clip(ends - states.remaining, 0, last + 1)  # at 0 and last + 1 nothing is paid
+        prices = np.pad(np.minimum(evaluation.prices, _MAX_SLACK), ((0, 1), (0, 0))).astype(
+            np.int32
+        )
+        self._prices = prices[times, np.arange(len(states.holds))]
+        self._largest = np.pad(evaluation.largest, (0, horizon + 1)).astype(np.int32)
+        gains = np.zeros((last, horizon, len(OFFSETS), states.memory + 1), dtype=np.int64)
+        _fill_gains(states, evaluation.prices, evaluation.reduced_costs <= gap, gains)
+        # A gain beyond the slack of an empty machine counts as no more.
+        self._gains = np.minimum(gains, _MAX_SLACK).astype(np.int32)
 
     @staticmethod
     def fits(states: States, evaluation: Evaluation, horizon: int) -> bool:
         """Return whether tables for such a horizon are small and quickly computed."""
         times, cells = len(evaluation.prices) * horizon, states.memory + 1
         work = times * horizon * len(states.outputs) * (states.together + 1) * cells
-        return work <= _MOST_WORK and times * len(OFFSETS) * cells <= _MOST_NUMBERS
+        is_short = evaluation.largest.max() <= _MAX_SLACK
+        return is_short and work <= _MOST_WORK and times * len(OFFSETS) * cells <= _MOST_NUMBERS
 
     def after(self, now: int) -> LookaheadTables:
         """Return the look-ahead for labels that have decided the starts of a round."""
