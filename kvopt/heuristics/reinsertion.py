@@ -245,8 +245,7 @@ def _placement_of(schedule: Schedule) -> Placement:
     placement = nowhere(instance, schedule.makespan - first + _SPARE * longest + 2)
     placement.starts[:] = np.array(schedule.starts) - first
     placement.workers[:] = schedule.workers
-    for i in range(len(instance)):
-        hold(placement, i, 1)
+    fill(placement, np.arange(len(instance)), np.array([1]))
     return placement
 
 
@@ -363,10 +362,14 @@ def place(
 
 @borrowing
 def fill(placement: Placement, order: Integers, random: State) -> int:
-    """Place requests that are in time, in an order; return their number."""
+    """Place requests in an order, at their starts or as early as may be; return how many are."""
     count = 0
     for i in order:
-        count += place(placement, i, placement.arrivals[i], placement.latest[i], random, 0.0)
+        if placement.starts[i] >= 0:
+            hold(placement, i, 1)
+            count += 1
+        else:
+            count += place(placement, i, placement.arrivals[i], placement.latest[i], random, 0.0)
     return count
 
 
