@@ -1,9 +1,5 @@
 """Nodes: the state of a run at a time, and its steps.
 
-Numba counts a reference to each array of a tuple argument, which takes longer than many steps of a
-loop.  So the most frequent test, whether a request fits, gets a `WorkerLoad` and a `Prompt` instead
-of a node: beams over 6,000 conversations take 27 s instead of 38.
-
 A `Node` can be copied, and run by different rules (`kvopt.heuristics.patient_dispatch`).  The
 workers of a fleet share one line, from which a request goes to a worker where it fits
 (`FIRST_FIT`, `WORST_FIT`, `BEST_FIT`).
@@ -18,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from kvopt.bounds.prefix_shares import shared_out
-from kvopt.kernels.compiled import compiled
+from kvopt.kernels.compiled import borrowing
 from kvopt.kernels.random_numbers import hash_pair
 from kvopt.problem.arrays import Floats, Integers, columns_of
 from kvopt.problem.instance import Instance
@@ -161,7 +157,7 @@ def empty_nodes(jobs: JobArrays, width: int) -> Node:
     return Node(counts, active, bases, queue, overtaken, ends, offsets, loads, until)
 
 
-@compiled
+@borrowing
 def copy_node(nodes: Node, row: int, copies: Node, at: int, seen: int) -> None:
     """Copy a node into a row of others, with so many of its waiting requests, the first in line."""
     for entry in range(nodes.counts.shape[1]):
@@ -183,7 +179,7 @@ def copy_node(nodes: Node, row: int, copies: Node, at: int, seen: int) -> None:
             copies.until[at, worker, block] = nodes.until[row, worker, block]
 
 
-@compiled
+@borrowing
 def held_before(ends: Integers, loads: Integers, active: int, x: int, time: int) -> int:
     """Return the tokens held at a time up to the completion in place x, after the one before it.
 
@@ -212,7 +208,7 @@ class Prompt(NamedTuple):
     weights: Integers
 
 
-@compiled
+@borrowing
 def _added(prompt: Prompt, until: Integers, time: int) -> int:
     """Return the tokens that a prompt adds to a worker at a time: it shares blocks held there."""
     tokens = prompt.private
@@ -223,7 +219,7 @@ def _added(prompt: Prompt, until: Integers, time: int) -> int:
     return int(tokens)
 
 
-@compiled
+@borrowing
 def worker_for(
     load: WorkerLoad, prompt: Prompt, output: int, now: int, memory: int, choice: float
 ) -> int:
@@ -257,7 +253,7 @@ def worker_for(
     return best
 
 
-@compiled
+@borrowing
 def start_on(jobs: JobArrays, node: Node, worker: int, i: int) -> None:
     """Make a request active now."""
     ends, offsets, loads = node.ends[worker], node.offsets[worker], node.loads[worker]

@@ -41,7 +41,7 @@ from kvopt.heuristics.nodes import (
     worker_for,
 )
 from kvopt.heuristics.reduced_costs import StartPrices, tokens_of
-from kvopt.kernels.compiled import compiled
+from kvopt.kernels.compiled import borrowing, compiled
 from kvopt.kernels.copying import order_of, place_of
 from kvopt.kernels.random_numbers import State, below, hash_pair, normal, uniform
 from kvopt.problem.arrays import Floats
@@ -50,8 +50,8 @@ _UNHURRIED = 300
 """After so many requests in a row that lose nothing by waiting, later ones are not tried."""
 _WIDEST, _MOST_PATIENT = 200.0, 200.0
 """Limits of the draws: window in requests, and patience in times passed over."""
-_NEAR = 0.3
-"""Deviation of the logarithm of a part of a rule that is near the last one."""
+_NEARBY, _NEAR = 0.8, 0.3
+"""Share of rules that are near the last one, and the deviation of the logarithms of their parts."""
 _MOST_FILL = 2.0
 """Limit of the drawn value of filling memory, relative to its price."""
 _GAINING = 0.7
@@ -109,7 +109,7 @@ def workspace_for(jobs: JobArrays) -> Workspace:
     return Workspace(nodes, copy, decisions)
 
 
-@compiled
+@borrowing
 def advance(
     trace: DispatchTrace, node: Node, rule: Rule, until: int, workspace: Workspace
 ) -> float:
@@ -172,7 +172,7 @@ def advance(
     return cost
 
 
-@compiled
+@borrowing
 def cost_of_waiting(trace: DispatchTrace, node: Node) -> float:
     """Return the loss of waiting requests by now against their cheapest starts."""
     cost, unhurried, now, jobs, prices = 0.0, 0, node.counts[NOW], trace.jobs, trace.prices
@@ -188,7 +188,7 @@ def cost_of_waiting(trace: DispatchTrace, node: Node) -> float:
     return cost
 
 
-@compiled
+@borrowing
 def _reduced_cost(jobs: JobArrays, prices: StartPrices, i: int, start: int) -> float:
     """Return the reduced cost of a start."""
     prompt, output = jobs.prompts[i], jobs.outputs[i]
@@ -196,7 +196,7 @@ def _reduced_cost(jobs: JobArrays, prices: StartPrices, i: int, start: int) -> f
     return float(start - jobs.arrivals[i] + output + held - prices.costs[i])
 
 
-@compiled
+@borrowing
 def _admit(
     jobs: JobArrays, node: Node, prices: StartPrices, rule: Rule, decisions: Decisions
 ) -> float:
@@ -279,7 +279,7 @@ def draw_rule(
     choice, fill, allowed = usual[2], -1.0, np.inf
     if plain:
         return Rule(usual[0], usual[1], choice, usual[3], usual[4])
-    if uniform(rng) < 0.5:
+    if uniform(rng) < _NEARBY:
         window = usual[0] * np.exp(_NEAR * normal(rng))
         patience = usual[1] * np.exp(_NEAR * normal(rng))
         fill = usual[3] * np.exp(_NEAR * normal(rng))

@@ -11,7 +11,7 @@ import numpy as np
 
 from kvopt.bounds.kinds import Kinds
 from kvopt.bounds.scan import Scanner
-from kvopt.kernels.compiled import compiled
+from kvopt.kernels.compiled import borrowing
 from kvopt.problem.arrays import Floats, Integers
 from kvopt.problem.instance import Instance
 
@@ -48,7 +48,7 @@ def summed(prices: Floats) -> tuple[Floats, Floats]:
     return paid, moment
 
 
-@compiled
+@borrowing
 def tokens_of(
     paid: Floats, moment: Floats, start: int, prompt: int, output: int, after: int = 0
 ) -> float:

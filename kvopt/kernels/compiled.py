@@ -51,6 +51,17 @@ def steering(function: Function) -> Function:
     return _watched(function, fastmath=True)
 
 
+def borrowing(function: Function) -> Function:
+    """Compile without counting references to arrays, which can take longer than a loop itself.
+
+    The caller holds all arrays.  Views of them are allowed.  Numba refuses to make new arrays, and
+    one that is returned would be freed too early.
+    """
+    if function.__annotations__["return"] not in ("None", "bool", "int", "float"):
+        raise TypeError(f"{function.__name__} returns more than a number, so it has to count")
+    return _watched(function, _nrt=False)
+
+
 # ---- storage of machine code ----------------------------------------------------------------
 
 

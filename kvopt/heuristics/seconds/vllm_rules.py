@@ -15,7 +15,7 @@ import numpy as np
 
 from kvopt.bounds.seconds_evaluation import request_times
 from kvopt.heuristics.attaining.serving import Timed, round_length, timed_of
-from kvopt.kernels.compiled import compiled
+from kvopt.kernels.compiled import borrowing, compiled
 from kvopt.kernels.copying import order_of
 from kvopt.kernels.magnitudes import NEVER, fits
 from kvopt.problem.arrays import Integers, columns_of
@@ -171,7 +171,7 @@ def serve_until(
             counts[COME] += 1
             counts[MASS] += weights[i]
             counts[SINCE] += weights[i] * arrivals[i]
-            _push(keys, waiting, counts, WAITING, i)
+            _update(keys, waiting, counts, WAITING, i)
         while counts[WINDOW] + 1 < len(borders) and borders[counts[WINDOW] + 1] <= counts[TIME]:
             counts[WINDOW] += 1
         window = counts[WINDOW]
@@ -210,7 +210,7 @@ def serve_until(
                 break
             if not settings.is_chunked and before + 1 > budget:
                 break
-            _pop(keys, waiting, counts, WAITING)
+            _update(keys, waiting, counts, WAITING, -1)
             tokens = min(before + 1, budget)
             budget -= tokens
             number += 1
@@ -251,38 +251,32 @@ def serve_until(
             counts[MASS] -= weights[i]
             counts[SINCE] -= weights[i] * arrivals[i]
             counts[DONE] += 1
-            _pop(ends, active, counts, ACTIVE)
+            _update(ends, active, counts, ACTIVE, -1)
 
 
-@compiled
-def _push(keys: Integers, heap: Integers, counts: Integers, size: int, i: int) -> None:
-    """Push a request to a heap by keys; its size is an entry of the counts."""
+@borrowing
+def _update(keys: Integers, heap: Integers, counts: Integers, size: int, i: int) -> None:
+    """Push a request to a heap by keys, or remove the lowest if it is -1; a count is its size."""
     place = counts[size]
+    counts[size] += 1 if i >= 0 else -1
+    count = counts[size]
+    if i < 0:  # the last one is moved into the hole
+        place, i = 0, heap[count]
     while place > 0 and keys[heap[(place - 1) // 2]] > keys[i]:
         heap[place] = heap[(place - 1) // 2]
         place = (place - 1) // 2
-    heap[place] = i
-    counts[size] += 1
-
-
-@compiled
-def _pop(keys: Integers, heap: Integers, counts: Integers, size: int) -> None:
-    """Remove the request with the lowest key from a heap."""
-    counts[size] -= 1
-    count, place = counts[size], 0
-    last = heap[count]
     while 2 * place + 1 < count:
         child = 2 * place + 1
         if child + 1 < count and keys[heap[child + 1]] < keys[heap[child]]:
             child += 1
-        if keys[heap[child]] >= keys[last]:
+        if keys[heap[child]] >= keys[i]:
             break
         heap[place] = heap[child]
         place = child
-    heap[place] = last
+    heap[place] = i
 
 
-@compiled
+@borrowing
 def _process(
     counts: Integers,
     active: Integers,
@@ -307,14 +301,14 @@ def _process(
     columns[END, i] = now + outputs[i] - columns[PRODUCED, i]
     columns[START, i], columns[HELD_BEFORE, i] = now, before
     columns[ADMITTED, i] = counts[NUMBER]
-    _push(columns[END], active, counts, ACTIVE, i)
+    _update(columns[END], active, counts, ACTIVE, i)
     counts[PARTIAL] = -1
     counts[BASE] += before - now
     growing[(now - before) % block] += 1
     return tokens - 1
 
 
-@compiled
+@borrowing
 def _stop(
     counts: Integers, columns: Integers, growing: Integers, block: int, i: int, spans: Integers
 ) -> None:
@@ -376,7 +370,7 @@ def _make_room(
             is_calm = False
             if last < 0:  # it is the unfinished prompt
                 counts[FREE] += -(-counts[PROCESSED] // block)
-                _push(keys, waiting, counts, WAITING, worst)
+                _update(keys, waiting, counts, WAITING, worst)
                 counts[PARTIAL] = -1
                 is_here = not is_piece
                 continue
@@ -386,7 +380,7 @@ def _make_room(
                 counts[FREE] += 1
             is_gone[last] = 1
             _stop(counts, columns, growing, block, worst, spans)
-            _push(keys, waiting, counts, WAITING, worst)
+            _update(keys, waiting, counts, WAITING, worst)
             is_here = last != place
         if is_here:
             counts[FREE] -= needed
@@ -396,7 +390,7 @@ def _make_room(
     counts[ACTIVE] = 0
     for place in range(number):
         if not is_gone[place]:
-            _push(ends, active, counts, ACTIVE, batch[place])
+            _update(ends, active, counts, ACTIVE, batch[place])
     return (piece if counts[PARTIAL] >= 0 else 0), is_calm
 
 
