@@ -415,7 +415,8 @@ def reinsert(
         which = 0
         if len(placement.offsets):
             # One request gets another priority.  Those before the first changed one keep their
-            # times, which do not depend on lower priorities; all others are removed.
+            # times, which do not depend on lower priorities; all others are removed.  The line
+            # follows once they are placed again.
             p = below(random, count)
             far = 1 + below(random, 1 + below(random, 1 + below(random, count)))
             q = min(max(p + far if below(random, 2) else p - far, 0), count - 1)
@@ -439,14 +440,14 @@ def reinsert(
             first = max(0, place_of(time, begins, 0, count) - below(random, reach + 1))
             few = 2 + below(random, _MOST_TAKEN)
             window = line[first : first + reach]
-            taken = room[: _take(placement, window, random, room, keys, 1, few, 5)]
+            taken = room[: _take(placement, window, random, room, keys, few, True)]
         else:
             # Some requests that start near one another.
             few = min(2 + below(random, 1 + below(random, _MOST_TAKEN - 1)), count)
             reach = min(count, few * (1 + below(random, _REACH * workers)))
             first = below(random, count - reach + 1)
             window = line[first : first + reach]
-            taken = room[: _take(placement, window, random, room, keys, 0, few, 3)]
+            taken = room[: _take(placement, window, random, room, keys, few, False)]
         # Annealing accepts an increase d of the sum with probability exp(-d / heat).
         allowed = 2.0**60
         if not len(late):
@@ -474,15 +475,15 @@ def _take(
     random: State,
     taken: Integers,
     keys: Floats,
-    count: int,
     limit: int,
-    ways: int,
+    is_late: bool,
 ) -> int:
     """Remove some requests of a window, all with the same probability; return how many are taken.
 
-    They join the first ``count``.  All are then sorted in one of some ways: by volume, by peak, at
-    random, by latest start, or at random behind the first.
+    They join a late one that is there already.  All are then sorted: by volume, by peak, or at
+    random, with a late one also by latest start, or at random behind it.
     """
+    count = 1 if is_late else 0
     # A place is taken with the share of places that are wanted among those left: all are alike.
     for place in range(len(window)):
         if below(random, len(window) - place) < limit - count:
@@ -491,7 +492,7 @@ def _take(
                 taken[count] = i
                 hold(placement, i, -1)
                 count += 1
-    way = below(random, ways)
+    way = below(random, 5 if is_late else 3)
     for x in range(count):
         i, spot = taken[x], x
         prompt, output = placement.prompts[i], placement.outputs[i]
