@@ -28,11 +28,11 @@ from kvopt.errors import TooLarge
 from kvopt.heuristics.nodes import forest_arrays
 from kvopt.incumbent.incumbent import Search
 from kvopt.kernels.budget import Budget
-from kvopt.kernels.compiled import compiled
-from kvopt.kernels.copying import order_of, place_of
+from kvopt.kernels.compiled import borrowing, compiled
+from kvopt.kernels.copying import copy_into, place_of
 from kvopt.kernels.magnitudes import NEVER
 from kvopt.kernels.random_numbers import State, below, uniform
-from kvopt.problem.arrays import Integers, columns_of
+from kvopt.problem.arrays import Floats, Integers, columns_of
 from kvopt.problem.instance import Instance
 from kvopt.timetable.schedule import Schedule
 
@@ -245,8 +245,7 @@ def _placement_of(schedule: Schedule) -> Placement:
     placement = nowhere(instance, schedule.makespan - first + _SPARE * longest + 2)
     placement.starts[:] = np.array(schedule.starts) - first
     placement.workers[:] = schedule.workers
-    for i in range(len(instance)):
-        hold(placement, i, 1)
+    fill(placement, np.arange(len(instance)), np.array([1]))
     return placement
 
 
@@ -268,42 +267,38 @@ def _schedule_of(instance: Instance, placement: Placement) -> Schedule:
 # ---- placing one request, compiled -----------------------------------------------------------
 
 
-@compiled
+@borrowing
 def earliest(placement: Placement, worker: int, i: int, start: int) -> int:
     """Return the first round from ``start`` on at which a request fits on a worker.
 
     A time t at which the request would hold ``excess`` tokens too many stays too full until it
     starts ``excess`` rounds later, or at t itself.  After the last load everything fits.
     """
-    begin, end, output = start, start, placement.outputs[i]  # begin + 1 .. end were seen to fit
+    begin, end = start, start  # begin + 1 .. end were seen to fit
+    output, prompt = placement.outputs[i], placement.prompts[i]
+    paths, blocks, weights = placement.paths, placement.blocks, placement.weights
+    loads, users, memory = placement.loads[worker], placement.users[worker], placement.memory
     while True:
         # The last time that is too full: after ``end`` first, else up to ``begin``.  A later start
         # holds less at each time, so that times seen to fit need no second look.
-        time = start + output
-        while time > end and _excess(placement, worker, i, time) <= start - time:
-            time -= 1
-        if time <= end:
-            time = begin
-            while time > start and _excess(placement, worker, i, time) <= start - time:
-                time -= 1
+        time, excess = start + output, 0
+        while True:
+            if time == end:
+                time = begin
             if time <= start:
                 return start
+            excess = loads[time] + prompt - memory
+            for place in range(paths[i], paths[i + 1]):
+                if users[blocks[place], time] == 0:
+                    excess += weights[blocks[place]]
+            if excess > start - time:
+                break
+            time -= 1
         begin, end = time, start + output
-        start += min(_excess(placement, worker, i, time) + time - start, time - start)
+        start += min(excess + time - start, time - start)
 
 
-@compiled
-def _excess(placement: Placement, worker: int, i: int, time: int) -> int:
-    """Return by how much the prompt of a request would pass the memory of a worker at a time."""
-    held = placement.loads[worker, time] + placement.prompts[i]
-    for place in range(placement.paths[i], placement.paths[i + 1]):
-        block = placement.blocks[place]
-        if placement.users[worker, block, time] == 0:
-            held += placement.weights[block]
-    return int(held - placement.memory)
-
-
-@compiled
+@borrowing
 def hold(placement: Placement, i: int, sign: int) -> None:
     """Add a request to the loads of its worker, or remove it."""
     worker, held = placement.workers[i], placement.prompts[i]
@@ -326,7 +321,7 @@ def hold(placement: Placement, i: int, sign: int) -> None:
         loads[placement.times[place]] += sign * held
 
 
-@compiled
+@borrowing
 def place(
     placement: Placement, i: int, begin: int, latest: int, random: State, blink: float
 ) -> bool:
@@ -365,12 +360,16 @@ def place(
     return True
 
 
-@compiled
+@borrowing
 def fill(placement: Placement, order: Integers, random: State) -> int:
-    """Place requests that are in time, in an order; return their number."""
+    """Place requests in an order, at their starts or as early as may be; return how many are."""
     count = 0
     for i in order:
-        count += place(placement, i, placement.arrivals[i], placement.latest[i], random, 0.0)
+        if placement.starts[i] >= 0:
+            hold(placement, i, 1)
+            count += 1
+        else:
+            count += place(placement, i, placement.arrivals[i], placement.latest[i], random, 0.0)
     return count
 
 
@@ -409,20 +408,26 @@ def reinsert(
     int
         How many requests are still late; they are the first of their array.
     """
-    room, (hot, cold), count = np.zeros(_MOST_TAKEN + 1, dtype=np.int64), heats, len(line)
+    (hot, cold), count = heats, len(line)
+    room, keys = np.zeros(max(count, _MOST_TAKEN + 1), dtype=np.int64), np.zeros(_MOST_TAKEN + 1)
     left, begins, workers = len(late), placement.starts[line], len(placement.loads)
     for step in range(steps):
-        p = q = which = 0
+        which = 0
         if len(placement.offsets):
             # One request gets another priority.  Those before the first changed one keep their
-            # times, which do not depend on lower priorities; all others are removed.
+            # times, which do not depend on lower priorities; all others are removed.  The line
+            # follows once they are placed again.
             p = below(random, count)
             far = 1 + below(random, 1 + below(random, 1 + below(random, count)))
             q = min(max(p + far if below(random, 2) else p - far, 0), count - 1)
-            taken = line[min(p, q) :]
-            _move(line, p, q)
-            for i in taken:
-                hold(placement, i, -1)
+            low, way = min(p, q), 1 if p < q else -1
+            taken = room[: count - low]
+            for x in range(low, count):
+                taken[x - low] = line[x]
+                hold(placement, line[x], -1)
+            for x in range(p, q, way):
+                taken[x - low] = line[x + way]
+            taken[q - low] = line[p]
         elif len(late):
             # A late request, and some that start near a time at which it could start.
             if left == 0:
@@ -435,14 +440,14 @@ def reinsert(
             first = max(0, place_of(time, begins, 0, count) - below(random, reach + 1))
             few = 2 + below(random, _MOST_TAKEN)
             window = line[first : first + reach]
-            taken = room[: _take(placement, window, random, room, 1, few, 5)]
+            taken = room[: _take(placement, window, random, room, keys, few, True)]
         else:
             # Some requests that start near one another.
             few = min(2 + below(random, 1 + below(random, _MOST_TAKEN - 1)), count)
             reach = min(count, few * (1 + below(random, _REACH * workers)))
             first = below(random, count - reach + 1)
             window = line[first : first + reach]
-            taken = room[: _take(placement, window, random, room, 0, few, 3)]
+            taken = room[: _take(placement, window, random, room, keys, few, False)]
         # Annealing accepts an increase d of the sum with probability exp(-d / heat).
         allowed = 2.0**60
         if not len(late):
@@ -452,7 +457,9 @@ def reinsert(
             allowed = total - heat * math.log(uniform(random))
         out = _put_back(placement, kept, taken, random, allowed, len(late) > 0)
         if out == _UNDONE:
-            _move(line, q, p)
+            continue
+        if len(placement.offsets):
+            copy_into(line[count - len(taken) :], taken, len(taken))
         elif out >= 0:
             late[which] = out
         elif len(late):
@@ -461,30 +468,22 @@ def reinsert(
     return left
 
 
-@compiled
-def _move(line: Integers, p: int, q: int) -> None:
-    """Move the entry at a position to another one."""
-    i, step = line[p], 1 if p < q else -1
-    for position in range(p, q, step):
-        line[position] = line[position + step]
-    line[q] = i
-
-
-@compiled
+@borrowing
 def _take(
     placement: Placement,
     window: Integers,
     random: State,
     taken: Integers,
-    count: int,
+    keys: Floats,
     limit: int,
-    ways: int,
+    is_late: bool,
 ) -> int:
     """Remove some requests of a window, all with the same probability; return how many are taken.
 
-    They join the first ``count``.  All are then sorted in one of some ways: by volume, by peak, at
-    random, by latest start, or at random behind the first.
+    They join a late one that is there already.  All are then sorted: by volume, by peak, or at
+    random, with a late one also by latest start, or at random behind it.
     """
+    count = 1 if is_late else 0
     # A place is taken with the share of places that are wanted among those left: all are alike.
     for place in range(len(window)):
         if below(random, len(window) - place) < limit - count:
@@ -493,26 +492,28 @@ def _take(
                 taken[count] = i
                 hold(placement, i, -1)
                 count += 1
-    keys, way = np.empty(count), below(random, ways)
+    way = below(random, 5 if is_late else 3)
     for x in range(count):
-        prompt, output = placement.prompts[taken[x]], placement.outputs[taken[x]]
+        i, spot = taken[x], x
+        prompt, output = placement.prompts[i], placement.outputs[i]
         if way == 0:
-            keys[x] = output * (2 * prompt + output + 1)
+            key = output * (2.0 * prompt + output + 1)
         elif way == 1:
-            keys[x] = -(prompt + output)
+            key = -1.0 * (prompt + output)
         elif way == 3:
-            keys[x] = placement.latest[taken[x]]
+            key = 1.0 * placement.latest[i]
         else:
-            keys[x] = uniform(random)
-    if way == 4:
-        keys[0] = -1.0
-    order, before = order_of(keys), taken[:count].copy()
-    for x in range(count):
-        taken[x] = before[order[x]]
+            key = uniform(random)
+        if way == 4 and x == 0:
+            key = -1.0
+        while spot > 0 and keys[spot - 1] > key:
+            taken[spot], keys[spot] = taken[spot - 1], keys[spot - 1]
+            spot -= 1
+        taken[spot], keys[spot] = i, key
     return count
 
 
-@compiled
+@borrowing
 def _put_back(
     placement: Placement,
     kept: Placement,

@@ -38,6 +38,11 @@ def compiled(function: Function) -> Function:
     return _watched(function)
 
 
+def inlined(function: Function) -> Function:
+    """Compile a part of other compiled functions: a call would pass each array in seven numbers."""
+    return _watched(function, forceinline=True)
+
+
 def steering(function: Function) -> Function:
     """Compile, and let sums and minima of floats be reordered: they steer and prove nothing.
 

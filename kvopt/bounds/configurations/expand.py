@@ -19,7 +19,7 @@ from kvopt.bounds.configurations.labels import (
 from kvopt.bounds.configurations.states import States
 from kvopt.errors import Stopped
 from kvopt.kernels.budget import Budget
-from kvopt.kernels.compiled import compiled
+from kvopt.kernels.compiled import compiled, inlined
 from kvopt.kernels.copying import copy_into
 from kvopt.kernels.loop_calls import map_ranges
 from kvopt.kernels.random_numbers import hash_pair
@@ -43,8 +43,11 @@ class _Visit(NamedTuple):
         Tokens that all of them hold at the completion of each.
     ends, rooms
         For each number of active requests their first completion, and free memory at it.
+    candidates, chosen
+        Requests that may start now, ascending, at the end of the array; and for each number of
+        active requests where the last of them is there.
     savings
-        Reduced costs that requests from each on may save by a start now instead of later.
+        Reduced costs that candidates from each on may save by a start now instead of later.
     """
 
     label: Integers
@@ -53,6 +56,8 @@ class _Visit(NamedTuple):
     held: Integers
     ends: Integers
     rooms: Integers
+    candidates: Integers
+    chosen: Integers
     savings: Integers
 
 
@@ -72,18 +77,18 @@ def next_layer(
     too_wide = TooWide(f"more than {label_limit:,} labels at round {step.now}")
 
     def work(first: int, last: int) -> Layer:
-        children = _room_for(min(label_limit, max(1024, 8 * (last - first))), layer)
+        children = _room_for(min(label_limit, max(1024, 2 * (last - first))), layer)
         slots = _empty_slots(len(children.spent))
         count, begin = 0, first
         while begin < last:
-            if limit.over():
+            if begin > first and limit.over():
                 raise Stopped
             end = min(begin + _PART, last)
             count, begin = _expand(states, step, layer, (begin, end), children, count, slots)
             if begin < end:  # no room for the children of this label: they are visited again
                 if len(children.spent) == label_limit:
                     raise too_wide
-                children = _grown(children, min(label_limit, 8 * len(children.spent)))
+                children = _grown(children, min(label_limit, 4 * len(children.spent)))
                 slots = _empty_slots(len(children.spent))
                 _fill_slots(children.labels, count, slots)
         return children.only(slice(count))
@@ -116,57 +121,70 @@ def _empty_slots(size: int) -> Integers:
     return np.full(1 << (2 * size).bit_length(), -1, dtype=np.int32)
 
 
-@compiled
+@inlined
 def _slot(key: int, label: Integers, labels: Integers, slots: Integers) -> int:
     """Return the place of a label, settled, in a hash table of labels.
 
     The key is the sum of the hashes of its entries.  Labels are compared in full, so equal keys
     only take time.
     """
-    last = len(slots) - 1
-    place = (key >> 20) & last
-    while slots[place] >= 0:
-        at, same = slots[place], True
-        for i in range(len(label)):
-            if labels[at, i] != label[i]:
-                same = False
-                break
-        if same:
-            break
-        place = (place + 1) & last
+    last, size = len(slots) - 1, len(label)
+    place, at = (key >> 20) & last, 0
+    while slots[place] >= 0 and at < size:
+        at = 0
+        while at < size and labels[slots[place], at] == label[at]:
+            at += 1
+        if at < size:
+            place = (place + 1) & last
     return int(place)
 
 
 @compiled
 def _fill_slots(labels: Integers, count: int, slots: Integers) -> None:
     """Fill a hash table with the first labels, no two of which are equal."""
+    last = len(slots) - 1
     for at in range(count):
         key = 0
         for i in range(labels.shape[1]):
             key += hash_pair(i, np.int64(labels[at, i]))
-        slots[_slot(key, labels[at], labels, slots)] = at
+        place = (key >> 20) & last
+        while slots[place] >= 0:
+            place = (place + 1) & last
+        slots[place] = at
 
 
 @compiled
-def fill_slacks(
-    states: States, labels: Integers, horizon: LookaheadTables, totals: Integers
+def fill_rest(
+    states: States, step: Round, labels: Integers, horizon: LookaheadTables, rest: Integers
 ) -> None:
-    """Fill in for each label the least slack of the times of a horizon."""
+    """Fill in lower bounds on the rest for labels that have decided the starts of a round."""
+    later, table = step.later, step.cost_to_go
+    label, active = np.empty_like(labels[0]), np.empty(labels.shape[1], dtype=np.int64)
     no_free, no_slacks = _nothing_active(states, horizon)
     free, slacks = np.empty_like(no_free), np.empty_like(no_slacks)
     for number in range(len(labels)):
+        many = waiting_cost = to_go = 0
+        for i in range(len(label)):
+            label[i] = labels[number, i]
+            if label[i] == WAITING:
+                waiting_cost += later[i]
+            elif label[i] > step.now + 1:
+                active[many] = i
+                many += 1
         copy_into(free, no_free, len(free))
         copy_into(slacks, no_slacks, len(slacks))
-        active = np.flatnonzero(labels[number] >= horizon.first)
-        _add_members(states, labels[number], active, (0, len(active)), horizon, free, slacks)
-        totals[number] = _least_slack(horizon, free, slacks, 2**62)
+        _add_members(states, label, active, (0, many), horizon, free, slacks)
+        if len(table.keys):
+            to_go = _cost_to_go(label, active, many, step.now, table)
+        rest[number] = max(to_go, waiting_cost + _least_slack(horizon, free, slacks, 2**62))
 
 
 @compiled
 def _nothing_active(states: States, horizon: LookaheadTables) -> tuple[Integers, Integers]:
     """Return free memory and slack at the times of a horizon while nothing is active."""
     rounds = len(horizon.gains)
-    free, slacks = np.empty(rounds + OFFSETS[-1], dtype=np.int64), np.empty(rounds, dtype=np.int64)
+    # Without a sign an index cannot count from the end, which a loop would have to test.
+    free, slacks = np.empty(rounds + OFFSETS[-1], dtype=np.uint32), np.empty(rounds, dtype=np.int32)
     for place in range(len(free)):
         free[place] = states.memory
     for place in range(rounds):
@@ -174,7 +192,7 @@ def _nothing_active(states: States, horizon: LookaheadTables) -> tuple[Integers,
     return free, slacks
 
 
-@compiled
+@inlined
 def _add_members(
     states: States,
     label: Integers,
@@ -189,13 +207,14 @@ def _add_members(
     for place in range(part[0], part[1]):
         i = active[place]
         end = label[i]
-        for time in range(first, min(end + 1, first + len(free))):
-            free[time - first] -= states.peaks[i] - (end - time)
-        for time in range(first, min(end + 1, first + len(slacks))):
-            slacks[time - first] -= horizon.prices[time, states.firsts[i] + end - time]
+        held, last = states.peaks[i] - (end - first), states.firsts[i] + end - first
+        for ahead in range(min(end + 1 - first, len(free))):
+            free[ahead] -= held + ahead
+        for ahead in range(min(end + 1 - first, len(slacks))):
+            slacks[ahead] -= horizon.prices[end, last - ahead]
 
 
-@compiled
+@inlined
 def _least_slack(horizon: LookaheadTables, free: Integers, slacks: Integers, enough: int) -> int:
     """Add up the slack that no request can fill, until the gap is exceeded.
 
@@ -203,12 +222,11 @@ def _least_slack(horizon: LookaheadTables, free: Integers, slacks: Integers, eno
     """
     total = 0
     for ahead in range(len(horizon.gains)):
-        gain = horizon.gains[ahead, 0, free[ahead]]
-        for offset in range(1, len(OFFSETS)):
-            gain = min(gain, horizon.gains[ahead, offset, free[ahead + OFFSETS[offset]]])
-        total += max(0, slacks[ahead] - gain)
-        if total > enough:
-            break
+        if total <= enough:
+            gain = horizon.gains[ahead, 0, free[ahead]]
+            for offset in range(1, len(OFFSETS)):
+                gain = min(gain, horizon.gains[ahead, offset, free[ahead + OFFSETS[offset]]])
+            total += max(0, np.int64(slacks[ahead]) - gain)
     return total
 
 
@@ -217,26 +235,16 @@ def _cost_to_go(
     label: Integers, active: Integers, many: int, now: int, table: CostToGoTable
 ) -> int:
     """Return a lower bound on the rest, by the requests that have a price after now + 1."""
-    if not len(table.keys):
-        return 0
     key = np.uint64(0)
     for place in range(many):
         i = active[place]
         if table.ends[i, label[i]] > now + 1:
             key += table.zobrist[i, label[i]]
-    place = place_of_key(key, table)  # sets that are not in the table cost the cut at least
-    return int(table.costs[place]) if table.costs[place] >= 0 else table.cut
+    cost = table.costs[place_of_key(key, table)]
+    return int(cost) if cost >= 0 else table.cut  # other sets cost the cut at least
 
 
-@compiled
-def fill_costs_to_go(labels: Integers, now: int, table: CostToGoTable, costs: Integers) -> None:
-    """Fill in lower bounds on the rest for labels that have decided the starts of a round."""
-    for number in range(len(labels)):
-        active = np.flatnonzero(labels[number] > now + 1)
-        costs[number] = _cost_to_go(labels[number], active, len(active), now, table)
-
-
-@compiled
+@inlined
 def _holds_next(states: States, visit: _Visit, many: int) -> bool:
     """Whether one more active request, the last, fits; if so, count its tokens.
 
@@ -245,55 +253,71 @@ def _holds_next(states: States, visit: _Visit, many: int) -> bool:
     """
     label, active, held = visit.label, visit.active, visit.held
     end, peak = label[active[many]], states.peaks[active[many]]
-    at_end = peak
+    at_end, fullest = peak, 0
     for place in range(many):
         ahead = label[active[place]] - end
         if ahead >= 0:
             at_end += states.peaks[active[place]] - ahead
-        if ahead <= 0 and held[place] + peak + ahead > states.memory:
-            return False
-    if at_end > states.memory:
-        return False
-    for place in range(many):
+        if ahead <= 0:
+            fullest = max(fullest, held[place] + peak + ahead)
+    fits = bool(max(at_end, fullest) <= states.memory)
+    for place in range(many if fits else 0):
         ahead = label[active[place]] - end
         if ahead <= 0:
             held[place] += peak + ahead
     held[many] = at_end
-    return True
+    return fits
 
 
-@compiled
+@inlined
 def _begin(
-    states: States, step: Round, labels: Integers, number: int, visit: _Visit
-) -> tuple[int, int, int, int]:
-    """Begin the visit of a label.
+    states: States, step: Round, labels: Integers, number: int, spent: int, visit: _Visit
+) -> tuple[int, int, int, int, int]:
+    """Begin the visit of a label with the reduced costs and slacks that it has spent.
 
     Returns the number of its active requests, the reduced costs of waiting ones for a later start,
-    the price of the active ones after this round, and its key.
+    the price of the active ones after this round, its key, and the place of its first candidate.
     """
-    label, settled, active, savings = visit.label, visit.settled, visit.active, visit.savings
+    label, settled, active = visit.label, visit.settled, visit.active
+    candidates, savings = visit.candidates, visit.savings
+    reduced_costs, later = step.reduced_costs, step.later
     now, many, waiting_cost, value, key, first = step.now, 0, 0, 0, 0, _NEVER
-    for i in range(labels.shape[1] - 1, -1, -1):
+    arrived, saved = len(label), 0
+    for i in range(len(label) - 1, -1, -1):
         end = label[i] = labels[number, i]
         # Requests that have completed by the next round are all alike.
         settled[i] = -1 if 0 < end <= now + 1 else end
         key += hash_pair(i, np.int64(settled[i]))
-        savings[i] = savings[i + 1]
         if end == WAITING:
-            waiting_cost += step.later[i]
+            waiting_cost += later[i]
             if states.arrivals[i] <= now:
-                savings[i] += max(0, step.later[i] - step.reduced_costs[i])
+                arrived -= 1
+                candidates[arrived] = i
+                saved += max(0, later[i] - reduced_costs[i])
         elif end > now:
             value += step.prices[states.firsts[i] + end - now - 1]
             active[many] = i
-            if end < first:
-                first = end
+            first = min(first, end)
             many += 1
     room = states.memory
     for place in range(many):
         room -= states.peaks[active[place]] - (label[active[place]] - first)
     visit.ends[many], visit.rooms[many] = first, room
-    return many, waiting_cost, value, key
+    # What does not fit beside the label, or costs too much whatever others save, never starts.
+    spare, begin = step.gap - spent - waiting_cost, len(label)
+    for place in range(len(label) - 1, arrived - 1, -1):
+        i = candidates[place]
+        late, saving = now + states.outputs[i] - first, max(0, later[i] - reduced_costs[i])
+        if (
+            states.peaks[i] <= room + max(late, -many * late)
+            and reduced_costs[i] - later[i] - (saved - saving) <= spare
+        ):
+            begin -= 1
+            candidates[begin] = i
+            savings[begin] = savings[begin + 1] + saving
+        else:
+            saved -= saving
+    return many, waiting_cost, value, key, begin
 
 
 @compiled
@@ -312,23 +336,24 @@ def _expand(
     the first label that is not expanded: the end of the part, unless there was no room.
     """
     now, gap, horizon = step.now, step.gap, step.horizon
-    reduced_costs, later = step.reduced_costs, step.later
-    arrivals, outputs, peaks, firsts = states.arrivals, states.outputs, states.peaks, states.firsts
-    size = layer.labels.shape[1]
-    looks_ahead, has_cost_to_go = len(horizon.gains) > 0, len(step.cost_to_go.keys) > 0
+    reduced_costs, later, cost_to_go = step.reduced_costs, step.later, step.cost_to_go
+    outputs, peaks, firsts = states.outputs, states.peaks, states.firsts
+    labels, size = layer.labels, layer.labels.shape[1]
+    looks_ahead, has_cost_to_go = len(horizon.gains) > 0, len(cost_to_go.keys) > 0
     label, settled = np.empty_like(layer.labels[0]), np.empty_like(layer.labels[0])
     active, held = np.empty(size, dtype=np.int64), np.empty(size, dtype=np.int64)
     ends, rooms = np.empty(size + 1, dtype=np.int64), np.empty(size + 1, dtype=np.int64)
     savings = np.zeros(size + 1, dtype=np.int64)
-    visit = _Visit(label, settled, active, held, ends, rooms, savings)
+    candidates, chosen = np.empty_like(active), np.empty_like(active)
+    visit = _Visit(label, settled, active, held, ends, rooms, candidates, chosen, savings)
     # Free memory and slack of the look-ahead, for the label and for its children.
     no_free, no_slacks = _nothing_active(states, horizon)
     freer, larger = np.empty_like(no_free), np.empty_like(no_slacks)
     free, slacks = np.empty_like(no_free), np.empty_like(no_slacks)
     for number in range(part[0], part[1]):
-        many, waiting_cost, value, key = _begin(states, step, layer.labels, number, visit)
-        spent, began, before = layer.spent[number], layer.began[number], many
-        i, is_new, is_added, is_counted = 0, True, False, False
+        spent, began = layer.spent[number], layer.began[number]
+        many, waiting_cost, value, key, place = _begin(states, step, labels, number, spent, visit)
+        before, is_new, is_added, is_counted = many, True, False, False
         while True:
             # Keep the label that is reached, unless its least cost is above the gap.
             total = spent + step.largest - value
@@ -337,11 +362,11 @@ def _expand(
                 and total + waiting_cost <= gap
                 and (
                     not has_cost_to_go
-                    or total + _cost_to_go(label, active, many, now, step.cost_to_go) <= gap
+                    or total + _cost_to_go(label, active, many, now, cost_to_go) <= gap
                 )
             ):
-                place = _slot(key, settled, children.labels, slots)
-                at = slots[place]
+                slot = _slot(key, settled, children.labels, slots)
+                at = slots[slot]
                 if at < 0:
                     left = gap - total - waiting_cost
                     is_kept = True
@@ -358,7 +383,7 @@ def _expand(
                     if is_kept:
                         if count == len(children.spent):
                             return count, number
-                        at = slots[place] = count
+                        at = slots[slot] = count
                         count += 1
                         for j in range(size):
                             children.labels[at, j] = settled[j]
@@ -369,23 +394,24 @@ def _expand(
             # Go down: start the next request that fits, seen at the first completion and its own.
             is_new = False
             end, room = ends[many], rooms[many]
-            while i < size and not is_new:
+            spare = gap - spent - waiting_cost
+            while place < size and not is_new:
+                i = candidates[place]
                 late = now + outputs[i] - end
                 if (
-                    label[i] == WAITING
-                    and arrivals[i] <= now
-                    and peaks[i] <= room + max(late, -many * late)
-                    and spent + waiting_cost + reduced_costs[i] - later[i] - savings[i + 1] <= gap
+                    peaks[i] <= room + max(late, -many * late)
+                    and reduced_costs[i] - later[i] - savings[place + 1] <= spare
                     and (step.predecessors[i] < 0 or label[step.predecessors[i]] != WAITING)
                 ):
                     label[i] = now + outputs[i]
                     active[many] = i
                     if not is_counted:  # the tokens of the label, which fits
                         is_counted = True
-                        for place in range(before):
-                            _holds_next(states, visit, place)
+                        for other in range(before):
+                            _holds_next(states, visit, other)
                     is_new = _holds_next(states, visit, many)
                     if is_new:
+                        chosen[many] = place
                         many += 1
                         # The first completion is that of the new request, or as before.
                         ends[many] = min(end, label[i])
@@ -400,22 +426,21 @@ def _expand(
                         value += step.prices[firsts[i] + outputs[i] - 1]
                     else:
                         label[i] = WAITING
-                i += 1
+                place += 1
             # Go up: take back the last start, and continue with the request after it.
             if not is_new:
                 if many == before:
                     break
                 many -= 1
-                i = active[many]
-                for place in range(many):  # its tokens leave the sums again
-                    ahead = label[active[place]] - label[i]
+                i, place = active[many], chosen[many] + 1
+                for other in range(many):  # its tokens leave the sums again
+                    ahead = label[active[other]] - label[i]
                     if ahead <= 0:
-                        held[place] -= peaks[i] + ahead
+                        held[other] -= peaks[i] + ahead
                 key += hash_pair(i, WAITING) - hash_pair(i, np.int64(settled[i]))
                 label[i] = settled[i] = WAITING
                 spent -= reduced_costs[i]
                 waiting_cost += later[i]
                 began -= now
                 value -= step.prices[firsts[i] + outputs[i] - 1]
-                i += 1
     return count, part[1]

@@ -73,8 +73,11 @@ class LookaheadTables(NamedTuple):
     ----------
     first
         The first time of the look-ahead.
-    prices, largest
-        Of all times, as in `Evaluation`; after the last one all prices are 0.
+    prices
+        For each completion and state the price of a request in that state that completes then;
+        after the last priced time all prices are 0.
+    largest
+        Of all times, as in `Evaluation`.
     gains
         Largest price that further requests can add, for each round from ``first`` on, each of
         `OFFSETS` and each amount of free memory there.
@@ -87,7 +90,9 @@ class LookaheadTables(NamedTuple):
 
 
 _NOTHING = np.zeros(1, dtype=np.int64)
-NO_LOOKAHEAD = LookaheadTables(0, _NOTHING[:, None], _NOTHING, np.zeros((0, 1, 1), dtype=np.int64))
+NO_LOOKAHEAD = LookaheadTables(
+    0, *(np.zeros(size, dtype=np.int32) for size in ((1, 1), 1, (0, 1, 1)))
+)
 """Look-ahead over no rounds: it finds no slack."""
 
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kvopt.kernels.compiled import compiled
+from kvopt.kernels.compiled import borrowing, compiled
 from kvopt.kernels.magnitudes import NEVER
 from kvopt.problem.arrays import Integers
 from kvopt.problem.batch_time import BatchTime
@@ -95,7 +95,7 @@ class ServiceLine(NamedTuple):
     active: Integers
 
 
-@compiled
+@borrowing
 def round_length(pace: ServicePace, tokens: int, prompts: int, held: int) -> int:
     """Return how long a round lasts."""
     longest = 0
@@ -104,7 +104,7 @@ def round_length(pace: ServicePace, tokens: int, prompts: int, held: int) -> int
     return int(longest + pace.prompt_ns * prompts + pace.kv_ns * held)
 
 
-@compiled
+@borrowing
 def fits(active: Integers, count: int, end: int, peak: int, memory: int) -> bool:
     """Whether memory suffices at all completions if one joins; between them it only fills.
 
@@ -124,7 +124,7 @@ def fits(active: Integers, count: int, end: int, peak: int, memory: int) -> bool
     return joined or offset + peak - end + (number + 1) * end <= memory
 
 
-@compiled
+@borrowing
 def join(active: Integers, count: int, end: int, peak: int, request: int) -> None:
     """Insert the row of a request, (end, peak, request), by its end."""
     place = count
@@ -135,7 +135,7 @@ def join(active: Integers, count: int, end: int, peak: int, request: int) -> Non
     active[place, 0], active[place, 1], active[place, 2] = end, peak, request
 
 
-@compiled
+@borrowing
 def _delays(
     pace: ServicePace,
     active: Integers,

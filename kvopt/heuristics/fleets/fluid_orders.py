@@ -37,8 +37,6 @@ _FIRST_ORDERS, _MAX_ORDERS = 4, 4096
 """Orders of each few requests in the first pass, and their limit."""
 _IDLE_TURNS = 3
 """The search ends after so many passes without improvement."""
-_SLICE = 4_000
-"""Placements between two checks of the stop flag."""
 _SPARE = 50
 """First length of loads beyond the fluid, in longest outputs."""
 _NAME = "fluid order"
@@ -155,13 +153,10 @@ def placed(instance: Instance, fluid: Fluid, tries: Tries, budget: Budget) -> Pl
         If the schedule spans too many rounds.
     """
     placing = _nothing_placed(instance, fluid)
-    reached, count = placing.reached, len(instance)
-    while reached[0] < count:
+    while placing.reached[0] < len(instance):
         if budget.over():
             return None
-        until = min(count, int(reached[0]) + max(1, _SLICE // tries.orders))
-        place_next(placing, tries, until)
-        if reached[0] < until:
+        if not place_next(placing, tries):
             placing = _lengthened(placing)
     return placing.fleet.starts.tolist(), placing.fleet.workers.tolist()
 

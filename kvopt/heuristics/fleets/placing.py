@@ -20,7 +20,7 @@ from kvopt.heuristics.reduced_costs import tokens_of
 from kvopt.heuristics.reinsertion import Placement, earliest, hold
 from kvopt.kernels.compiled import compiled
 from kvopt.kernels.copying import copy_into, order_of
-from kvopt.kernels.random_numbers import State, normal, reseed, uniform
+from kvopt.kernels.random_numbers import normal, reseed, uniform
 from kvopt.problem.arrays import Floats, Integers
 
 _KEPT, _SEEN = 5, 25
@@ -64,81 +64,65 @@ class Tries(NamedTuple):
 
 
 @compiled
-def place_next(placing: Placing, tries: Tries, until: int) -> None:
-    """Place requests up to a position of the line, or up to the end of the loads."""
-    fleet, line, reached = placing.fleet, placing.line, placing.reached
-    random, count = np.zeros(1, dtype=np.int64), len(line)
-    while reached[0] < until:
-        first, stop = reached[0], min(reached[0] + _SEEN, count)
-        # At the latest each starts when all others end.
-        end, longest = reached[1], 0
-        for i in line[first:stop]:
-            end, longest = max(end, fleet.arrivals[i]), max(longest, fleet.outputs[i])
-        if end + (_SEEN + 1) * longest + 1 >= fleet.loads.shape[1]:
-            return
-        # Later placements can only delay the earliest start of a request.
-        floors = placing.floors
-        for i in line[first:stop]:
+def place_next(placing: Placing, tries: Tries) -> bool:
+    """Place the next few in the line in the cheapest order that was tried; False if loads end.
+
+    Each is placed on the worker where it starts earliest.
+    """
+    fleet, floors, reached = placing.fleet, placing.floors, placing.reached
+    first = reached[0]
+    line = placing.line[first : first + _SEEN]
+    size = len(line)
+    kept = size if first + size == len(placing.line) else _KEPT
+    # At the latest each starts when all others end; later placements can only delay its start.
+    end, longest = reached[1], 0
+    for i in line:
+        end, longest = max(end, fleet.arrivals[i]), max(longest, fleet.outputs[i])
+    if end + (_SEEN + 1) * longest + 1 >= fleet.loads.shape[1]:
+        return False
+    for i in line:
+        for worker in range(floors.shape[1]):
+            floors[i, worker] = earliest(fleet, worker, i, floors[i, worker])
+    random, keys, tried = np.zeros(1, dtype=np.int64), np.empty(size), line.copy()
+    reseed(random, tries.seed, first, 0)
+    lowest, horizon, last = np.inf, 0, tries.orders if tries.orders > 1 else 0
+    for turn in range(last + 1):
+        # First the order as it is, then orders that differ a little, at last the best one to stay.
+        if 0 < turn < last:
+            blur = size * _MAX_BLUR * (_MIN_BLUR / _MAX_BLUR) ** uniform(random)
+            for place in range(size):
+                keys[place] = place + blur * normal(random)
+            order = order_of(keys)
+        else:
+            order = np.arange(size)
+        for place in range(size):
+            tried[place] = line[order[place]]
+        total = latest = 0
+        for i in tried if turn < last else tried[:kept]:
+            best, where = -1, 0
             for worker in range(floors.shape[1]):
-                floors[i, worker] = earliest(fleet, worker, i, floors[i, worker])
-        if tries.orders > 1:
-            reseed(random, tries.seed, first, 0)
-            _improve(placing, first, stop, tries.orders, random)
-        kept = line[first:stop] if stop == count else line[first : first + _KEPT]
-        _place(placing, kept)
-        for i in kept:
-            reached[1] = max(reached[1], fleet.starts[i] + fleet.outputs[i])
-        reached[0] += len(kept)
-
-
-@compiled
-def _improve(placing: Placing, first: int, stop: int, orders: int, random: State) -> None:
-    """Change the order of some requests in the line to the cheapest one that was tried."""
-    fleet, best = placing.fleet, placing.line[first:stop]
-    _place(placing, best)
-    total, latest, size = 0, 0, len(best)
-    for i in best:
-        total, latest = total + fleet.starts[i], max(latest, fleet.starts[i])
-    horizon = int(total / size + _LATE * (latest - total / size))
-    lowest = _taken_out(placing, best, horizon)
-    keys, tried = np.empty(size), np.empty(size, dtype=np.int64)
-    for _ in range(orders - 1):
-        # The members in an order that differs a little.
-        blur = size * _MAX_BLUR * (_MIN_BLUR / _MAX_BLUR) ** uniform(random)
-        for place in range(size):
-            keys[place] = place + blur * normal(random)
-        order = order_of(keys)
-        for place in range(size):
-            tried[place] = best[order[place]]
-        _place(placing, tried)
-        cost = _taken_out(placing, tried, horizon)
+                if best < 0 or floors[i, worker] < best:
+                    start = earliest(fleet, worker, i, floors[i, worker])
+                    if best < 0 or start < best:
+                        best, where = start, worker
+            fleet.starts[i], fleet.workers[i] = best, where
+            total, latest = total + best, max(latest, best)
+            hold(fleet, i, 1)
+        if turn == last:
+            break
+        # Removed, they have cost their starts, and the tokens that they held after the horizon.
+        if turn == 0:
+            horizon = int(total / size + _LATE * (latest - total / size))
+        cost = 0.0
+        for i in tried:
+            start, prompt, output = fleet.starts[i], fleet.prompts[i], fleet.outputs[i]
+            held = tokens_of(placing.paid, placing.moment, start, prompt, output, horizon)
+            cost += start + held
+            hold(fleet, i, -1)
         if cost < lowest:
             lowest = cost
-            copy_into(best, tried, size)
-
-
-@compiled
-def _place(placing: Placing, order: Integers) -> None:
-    """Place requests one by one, each on the worker where it starts earliest: after its floor."""
-    fleet = placing.fleet
-    for i in order:
-        best, where, floors = -1, 0, placing.floors[i]
-        for worker in range(len(floors)):
-            if best < 0 or floors[worker] < best:
-                start = earliest(fleet, worker, i, floors[worker])
-                if best < 0 or start < best:
-                    best, where = start, worker
-        fleet.starts[i], fleet.workers[i] = best, where
-        hold(fleet, i, 1)
-
-
-@compiled
-def _taken_out(placing: Placing, members: Integers, horizon: int) -> float:
-    """Remove requests; return their starts plus the price of the tokens held after the horizon."""
-    fleet, paid, moment, cost = placing.fleet, placing.paid, placing.moment, 0.0
-    for i in members:
-        start = fleet.starts[i]
-        held = tokens_of(paid, moment, start, fleet.prompts[i], fleet.outputs[i], horizon)
-        cost += start + held
-        hold(fleet, i, -1)
-    return cost
+            copy_into(line, tried, size)
+    for i in tried[:kept]:
+        reached[1] = max(reached[1], fleet.starts[i] + fleet.outputs[i])
+    reached[0] += kept
+    return True

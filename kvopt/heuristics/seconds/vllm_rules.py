@@ -15,7 +15,7 @@ import numpy as np
 
 from kvopt.bounds.seconds_evaluation import request_times
 from kvopt.heuristics.attaining.serving import Timed, round_length, timed_of
-from kvopt.kernels.compiled import compiled
+from kvopt.kernels.compiled import borrowing, compiled
 from kvopt.kernels.copying import order_of
 from kvopt.kernels.magnitudes import NEVER, fits
 from kvopt.problem.arrays import Integers, columns_of
@@ -140,15 +140,14 @@ def serve_until(
 ) -> None:
     """Let rounds pass that begin before a time, or until all requests are completed.
 
-    Arrays are taken from the tuples once: tuples that loops pass on cost more than the rounds.
+    Arrays are taken from the tuples once, so that rounds pass no tuples on.
     """
     timed, keys, block = served.timed, served.keys, served.block
     counts, waiting, active, columns, growing = state
-    ends, produced, outputs = columns[END], columns[PRODUCED], timed.outputs
+    ends, produced, resumed = columns[END], columns[PRODUCED], record.resumed
     borders, limits = settings.borders, settings.limits
     arrivals, coming, lengths = timed.arrivals, timed.coming, timed.prompts
     weights, pace, kv_ns = served.weights, timed.pace, timed.pace.kv_ns
-    spans, pieces, resumed = record
     total = len(keys)
     while counts[DONE] < total:
         # An idle server waits for the next arrival.
@@ -171,7 +170,7 @@ def serve_until(
             counts[COME] += 1
             counts[MASS] += weights[i]
             counts[SINCE] += weights[i] * arrivals[i]
-            _push(keys, waiting, counts, WAITING, i)
+            _update(keys, waiting, counts, WAITING, i)
         while counts[WINDOW] + 1 < len(borders) and borders[counts[WINDOW] + 1] <= counts[TIME]:
             counts[WINDOW] += 1
         window = counts[WINDOW]
@@ -189,9 +188,9 @@ def serve_until(
         if is_calm:
             counts[FREE] -= needed
         else:
-            piece, is_calm = _make_room(served, state, budget, spans)
+            piece, is_calm = _make_room(served, state, budget, record)
         if piece:
-            prompts = _process(counts, active, columns, growing, outputs, block, piece, pieces)
+            prompts = _process(served, state, piece, record)
             budget -= piece
             number = 1
 
@@ -210,14 +209,14 @@ def serve_until(
                 break
             if not settings.is_chunked and before + 1 > budget:
                 break
-            _pop(keys, waiting, counts, WAITING)
+            _update(keys, waiting, counts, WAITING, -1)
             tokens = min(before + 1, budget)
             budget -= tokens
             number += 1
             counts[FREE] -= -(-tokens // block)
             counts[PARTIAL], counts[PROCESSED], counts[BEFORE] = i, 0, before
             counts[NUMBER] += 1
-            prompts += _process(counts, active, columns, growing, outputs, block, tokens, pieces)
+            prompts += _process(served, state, tokens, record)
 
         # The round passes, and those after it in which every request yields a token, no more: free
         # blocks only become fewer up to a completion, so that the first in line keeps waiting.
@@ -246,54 +245,40 @@ def serve_until(
         # Requests that yielded their last token leave.
         while counts[ACTIVE] and ends[active[0]] == now:
             i = active[0]
-            _stop(counts, columns, growing, block, i, spans)
+            _stop(served, state, i, record)
             counts[LATENCY] += weights[i] * (time - arrivals[i])
             counts[MASS] -= weights[i]
             counts[SINCE] -= weights[i] * arrivals[i]
             counts[DONE] += 1
-            _pop(ends, active, counts, ACTIVE)
+            _update(ends, active, counts, ACTIVE, -1)
 
 
-@compiled
-def _push(keys: Integers, heap: Integers, counts: Integers, size: int, i: int) -> None:
-    """Push a request to a heap by keys; its size is an entry of the counts."""
+@borrowing
+def _update(keys: Integers, heap: Integers, counts: Integers, size: int, i: int) -> None:
+    """Push a request to a heap by keys, or remove the lowest if it is -1; a count is its size."""
     place = counts[size]
+    counts[size] += 1 if i >= 0 else -1
+    count = counts[size]
+    if i < 0:  # the last one is moved into the hole
+        place, i = 0, heap[count]
     while place > 0 and keys[heap[(place - 1) // 2]] > keys[i]:
         heap[place] = heap[(place - 1) // 2]
         place = (place - 1) // 2
-    heap[place] = i
-    counts[size] += 1
-
-
-@compiled
-def _pop(keys: Integers, heap: Integers, counts: Integers, size: int) -> None:
-    """Remove the request with the lowest key from a heap."""
-    counts[size] -= 1
-    count, place = counts[size], 0
-    last = heap[count]
     while 2 * place + 1 < count:
         child = 2 * place + 1
         if child + 1 < count and keys[heap[child + 1]] < keys[heap[child]]:
             child += 1
-        if keys[heap[child]] >= keys[last]:
+        if keys[heap[child]] >= keys[i]:
             break
         heap[place] = heap[child]
         place = child
-    heap[place] = last
+    heap[place] = i
 
 
-@compiled
-def _process(
-    counts: Integers,
-    active: Integers,
-    columns: Integers,
-    growing: Integers,
-    outputs: Integers,
-    block: int,
-    tokens: int,
-    pieces: Integers,
-) -> int:
+@borrowing
+def _process(served: Served, state: ServerState, tokens: int, record: DecisionRecord) -> int:
     """Process tokens of the unfinished prompt; return those that yield no token."""
+    counts, columns, pieces = state.counts, state.columns, record.pieces
     i, now, before, processed = counts[PARTIAL], counts[NOW], counts[BEFORE], counts[PROCESSED]
     counts[PROCESSED] += tokens
     if processed + tokens <= before:
@@ -304,44 +289,43 @@ def _process(
         return tokens
     # The prompt ends, and yields a token.  At t the request holds before + t - now tokens, and
     # needs a block for the next one where this is a multiple of ``block``.
-    columns[END, i] = now + outputs[i] - columns[PRODUCED, i]
+    columns[END, i] = now + served.timed.outputs[i] - columns[PRODUCED, i]
     columns[START, i], columns[HELD_BEFORE, i] = now, before
     columns[ADMITTED, i] = counts[NUMBER]
-    _push(columns[END], active, counts, ACTIVE, i)
+    _update(columns[END], state.active, counts, ACTIVE, i)
     counts[PARTIAL] = -1
     counts[BASE] += before - now
-    growing[(now - before) % block] += 1
+    state.growing[(now - before) % served.block] += 1
     return tokens - 1
 
 
-@compiled
-def _stop(
-    counts: Integers, columns: Integers, growing: Integers, block: int, i: int, spans: Integers
-) -> None:
+@borrowing
+def _stop(served: Served, state: ServerState, i: int, record: DecisionRecord) -> None:
     """Record the tokens of a decoding request that completes or is preempted, and free its blocks.
 
     It remains in the heap.
     """
+    counts, columns, spans, block = state.counts, state.columns, record.spans, served.block
     now, start, before = counts[NOW], columns[START, i], columns[HELD_BEFORE, i]
     if counts[SPANS] < len(spans):
         span = spans[counts[SPANS]]
         span[0], span[1], span[2] = i, start + 1, now
     counts[SPANS] += 1
     counts[BASE] -= before - start
-    growing[(start - before) % block] -= 1
+    state.growing[(start - before) % block] -= 1
     counts[FREE] -= -(before + now - start) // block
     columns[PRODUCED, i] += now - start
 
 
 @compiled
 def _make_room(
-    served: Served, state: ServerState, budget: int, spans: Integers
+    served: Served, state: ServerState, budget: int, record: DecisionRecord
 ) -> tuple[int, bool]:
     """Let requests proceed in the order of admission; those with the largest keys are preempted.
 
     Returns the tokens of the unfinished prompt to process, and whether no request was preempted.
     """
-    counts, waiting, active, columns, growing = state
+    counts, waiting, active, columns, _ = state
     keys, block, now, ends = served.keys, served.block, counts[NOW], columns[END]
     starts, before, number = columns[START], columns[HELD_BEFORE], counts[ACTIVE]
     batch = active[:number].copy()
@@ -376,7 +360,7 @@ def _make_room(
             is_calm = False
             if last < 0:  # it is the unfinished prompt
                 counts[FREE] += -(-counts[PROCESSED] // block)
-                _push(keys, waiting, counts, WAITING, worst)
+                _update(keys, waiting, counts, WAITING, worst)
                 counts[PARTIAL] = -1
                 is_here = not is_piece
                 continue
@@ -385,8 +369,8 @@ def _make_room(
             if went_on[last] and (before[worst] + now - starts[worst]) % block == 0:
                 counts[FREE] += 1
             is_gone[last] = 1
-            _stop(counts, columns, growing, block, worst, spans)
-            _push(keys, waiting, counts, WAITING, worst)
+            _stop(served, state, worst, record)
+            _update(keys, waiting, counts, WAITING, worst)
             is_here = last != place
         if is_here:
             counts[FREE] -= needed
@@ -396,7 +380,7 @@ def _make_room(
     counts[ACTIVE] = 0
     for place in range(number):
         if not is_gone[place]:
-            _push(ends, active, counts, ACTIVE, batch[place])
+            _update(ends, active, counts, ACTIVE, batch[place])
     return (piece if counts[PARTIAL] >= 0 else 0), is_calm
 
 
