@@ -32,8 +32,9 @@ class Requests(NamedTuple):
 
     Parameters
     ----------
-    arrivals, outputs, kinds, reduced_costs
-        Columns of requests, sorted by peak; ``kinds`` are the numbers of their peaks.
+    arrivals, outputs, kinds, costs_above
+        Columns of requests, sorted by peak; ``kinds`` are the numbers of their peaks.  The costs
+        are what a start costs more than the cheapest one then or later, `NEVER` beyond the gap.
     peaks, copies, firsts
         Columns of peaks: tokens, number of requests, number of the first state.
     memory, together
@@ -44,8 +45,8 @@ class Requests(NamedTuple):
         For each peak and completion the first start that leads there, the last time with a price,
         and a random number; sums of these numbers are the keys of sets.
     starting
-        For each peak and number of rounds to go the least reduced cost of a start at the current
-        time of the backward pass, `NEVER` if none is allowed.
+        For each peak and number of rounds to go the least cost of a start at the current time of
+        the backward pass, `NEVER` if none is allowed.
     runs
         Work array: equal members of a set, and how many of them start.
     """
@@ -53,7 +54,7 @@ class Requests(NamedTuple):
     arrivals: Integers
     outputs: Integers
     kinds: Integers
-    reduced_costs: Integers
+    costs_above: Integers
     peaks: Integers
     copies: Integers
     firsts: Integers
@@ -87,12 +88,16 @@ class Requests(NamedTuple):
             starts = np.arange(arrival, size[1] - output)
             cheap = starts[costs[np.minimum(starts, last)] <= gap]
             begins[kind, cheap + output] = np.minimum(begins[kind, cheap + output], cheap)
+        # What a start then or later costs in any case is paid by requests that wait.
+        later = np.minimum.accumulate(evaluation.reduced_costs[:, ::-1], axis=1)[:, ::-1]
+        allowed = evaluation.reduced_costs <= gap
+        costs_above = np.where(allowed, evaluation.reduced_costs - later, NEVER)
         by_kind = np.argsort(kinds, kind="stable")
         return cls(
             states.arrivals[by_kind],
             states.outputs[by_kind],
             kinds[by_kind],
-            evaluation.reduced_costs[by_kind],
+            costs_above[by_kind],
             states.holds[firsts],
             copies,
             firsts,
@@ -113,12 +118,12 @@ PRICE, HOLD, LEFT, KIND, END = range(5)
 
 
 @compiled
-def fill_possible_states(requests: Requests, now: int, gap: int, possible: Integers) -> int:
+def fill_possible_states(requests: Requests, now: int, possible: Integers) -> int:
     """Fill in the states of a time that have a price then or later, and the least costs of starts.
 
     Those with most rounds left come first, equal ones one after the other.
     """
-    count, costs = 0, requests.reduced_costs
+    count, costs = 0, requests.costs_above
     last = costs.shape[1] - 1
     for left in range(requests.outputs.max() - 1, -1, -1):
         for i in range(len(requests.outputs)):
@@ -126,7 +131,7 @@ def fill_possible_states(requests: Requests, now: int, gap: int, possible: Integ
             if left >= requests.outputs[i] or start < requests.arrivals[i]:
                 continue
             # A start that leads here counts if it is within the gap and a price is to come.
-            if requests.ends[kind, now + left] >= now and costs[i, min(start, last)] <= gap:
+            if requests.ends[kind, now + left] >= now and costs[i, min(start, last)] < NEVER:
                 possible[count, PRICE] = requests.prices[now, requests.firsts[kind] + left]
                 possible[count, HOLD] = requests.peaks[kind] - left
                 possible[count, LEFT] = left
@@ -136,7 +141,7 @@ def fill_possible_states(requests: Requests, now: int, gap: int, possible: Integ
     requests.starting[:] = NEVER
     for i in range(len(requests.outputs)):
         cost = costs[i, min(now - 1, last)]
-        if requests.arrivals[i] < now and cost <= gap:
+        if requests.arrivals[i] < now and cost < NEVER:
             kind, left = requests.kinds[i], requests.outputs[i] - 1
             requests.starting[kind, left] = min(requests.starting[kind, left], cost)
     return count

@@ -195,12 +195,12 @@ def _rounds(
 
 def _best_labels(layer: Layer, step: Round, width: int, lookahead: Lookahead | None) -> Layer:
     """Return the labels whose best extensions spend least, by the lower bounds on the rest."""
-    rest = (layer.labels == WAITING) @ step.later
-    if lookahead is not None:
-        rest += lookahead.slacks(layer.labels, step.now)
+    costs = layer.spent + (layer.labels == WAITING) @ step.later
     to_go = np.zeros(len(layer.labels), dtype=np.int64)
     fill_costs_to_go(layer.labels, step.now, step.cost_to_go, to_go)
-    costs = layer.spent + np.maximum(rest, to_go)
+    if lookahead is not None:
+        to_go = np.maximum(to_go, lookahead.slacks(layer.labels, step.now))
+    costs += to_go
     return layer.only(np.sort(np.argpartition(costs, width)[:width]))
 
 
