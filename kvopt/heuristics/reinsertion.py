@@ -29,10 +29,10 @@ from kvopt.heuristics.nodes import forest_arrays
 from kvopt.incumbent.incumbent import Search
 from kvopt.kernels.budget import Budget
 from kvopt.kernels.compiled import borrowing, compiled
-from kvopt.kernels.copying import copy_into, order_of, place_of
+from kvopt.kernels.copying import copy_into, place_of
 from kvopt.kernels.magnitudes import NEVER
 from kvopt.kernels.random_numbers import State, below, uniform
-from kvopt.problem.arrays import Integers, columns_of
+from kvopt.problem.arrays import Floats, Integers, columns_of
 from kvopt.problem.instance import Instance
 from kvopt.timetable.schedule import Schedule
 
@@ -245,8 +245,7 @@ def _placement_of(schedule: Schedule) -> Placement:
     placement = nowhere(instance, schedule.makespan - first + _SPARE * longest + 2)
     placement.starts[:] = np.array(schedule.starts) - first
     placement.workers[:] = schedule.workers
-    for i in range(len(instance)):
-        hold(placement, i, 1)
+    fill(placement, np.arange(len(instance)), np.array([1]))
     return placement
 
 
@@ -363,10 +362,14 @@ def place(
 
 @borrowing
 def fill(placement: Placement, order: Integers, random: State) -> int:
-    """Place requests that are in time, in an order; return their number."""
+    """Place requests in an order, at their starts or as early as may be; return how many are."""
     count = 0
     for i in order:
-        count += place(placement, i, placement.arrivals[i], placement.latest[i], random, 0.0)
+        if placement.starts[i] >= 0:
+            hold(placement, i, 1)
+            count += 1
+        else:
+            count += place(placement, i, placement.arrivals[i], placement.latest[i], random, 0.0)
     return count
 
 
@@ -406,13 +409,14 @@ def reinsert(
         How many requests are still late; they are the first of their array.
     """
     (hot, cold), count = heats, len(line)
-    room = np.zeros(max(count, _MOST_TAKEN + 1), dtype=np.int64)
+    room, keys = np.zeros(max(count, _MOST_TAKEN + 1), dtype=np.int64), np.zeros(_MOST_TAKEN + 1)
     left, begins, workers = len(late), placement.starts[line], len(placement.loads)
     for step in range(steps):
         which = 0
         if len(placement.offsets):
             # One request gets another priority.  Those before the first changed one keep their
-            # times, which do not depend on lower priorities; all others are removed.
+            # times, which do not depend on lower priorities; all others are removed.  The line
+            # follows once they are placed again.
             p = below(random, count)
             far = 1 + below(random, 1 + below(random, 1 + below(random, count)))
             q = min(max(p + far if below(random, 2) else p - far, 0), count - 1)
@@ -436,14 +440,14 @@ def reinsert(
             first = max(0, place_of(time, begins, 0, count) - below(random, reach + 1))
             few = 2 + below(random, _MOST_TAKEN)
             window = line[first : first + reach]
-            taken = room[: _take(placement, window, random, room, 1, few, 5)]
+            taken = room[: _take(placement, window, random, room, keys, few, True)]
         else:
             # Some requests that start near one another.
             few = min(2 + below(random, 1 + below(random, _MOST_TAKEN - 1)), count)
             reach = min(count, few * (1 + below(random, _REACH * workers)))
             first = below(random, count - reach + 1)
             window = line[first : first + reach]
-            taken = room[: _take(placement, window, random, room, 0, few, 3)]
+            taken = room[: _take(placement, window, random, room, keys, few, False)]
         # Annealing accepts an increase d of the sum with probability exp(-d / heat).
         allowed = 2.0**60
         if not len(late):
@@ -464,21 +468,22 @@ def reinsert(
     return left
 
 
-@compiled
+@borrowing
 def _take(
     placement: Placement,
     window: Integers,
     random: State,
     taken: Integers,
-    count: int,
+    keys: Floats,
     limit: int,
-    ways: int,
+    is_late: bool,
 ) -> int:
     """Remove some requests of a window, all with the same probability; return how many are taken.
 
-    They join the first ``count``.  All are then sorted in one of some ways: by volume, by peak, at
-    random, by latest start, or at random behind the first.
+    They join a late one that is there already.  All are then sorted: by volume, by peak, or at
+    random, with a late one also by latest start, or at random behind it.
     """
+    count = 1 if is_late else 0
     # A place is taken with the share of places that are wanted among those left: all are alike.
     for place in range(len(window)):
         if below(random, len(window) - place) < limit - count:
@@ -487,22 +492,24 @@ def _take(
                 taken[count] = i
                 hold(placement, i, -1)
                 count += 1
-    keys, way = np.empty(count), below(random, ways)
+    way = below(random, 5 if is_late else 3)
     for x in range(count):
-        prompt, output = placement.prompts[taken[x]], placement.outputs[taken[x]]
+        i, spot = taken[x], x
+        prompt, output = placement.prompts[i], placement.outputs[i]
         if way == 0:
-            keys[x] = output * (2 * prompt + output + 1)
+            key = output * (2.0 * prompt + output + 1)
         elif way == 1:
-            keys[x] = -(prompt + output)
+            key = -1.0 * (prompt + output)
         elif way == 3:
-            keys[x] = placement.latest[taken[x]]
+            key = 1.0 * placement.latest[i]
         else:
-            keys[x] = uniform(random)
-    if way == 4:
-        keys[0] = -1.0
-    order, before = order_of(keys), taken[:count].copy()
-    for x in range(count):
-        taken[x] = before[order[x]]
+            key = uniform(random)
+        if way == 4 and x == 0:
+            key = -1.0
+        while spot > 0 and keys[spot - 1] > key:
+            taken[spot], keys[spot] = taken[spot - 1], keys[spot - 1]
+            spot -= 1
+        taken[spot], keys[spot] = i, key
     return count
 
 

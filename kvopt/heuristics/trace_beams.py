@@ -65,6 +65,8 @@ An expansion is too short to show how long a request waits that needs others to 
 _DRAWS, _INTERVALS, _AHEAD = (8, 20), (6.0, 14.0), (2.5, 5.0)
 """Ranges: expansions of a node, requests started in a layer at full memory, and look-ahead in mean
 outputs.  Results of beams differ by as much as a doubled width adds."""
+_HOPED = 1.2
+"""Share of the remaining time for which the last beam is wide enough: it narrows if it is late."""
 _COPY = 8
 """Fixed effort of an expansion, in started requests."""
 _BYTES = 100
@@ -93,7 +95,7 @@ def search_traces(search: Search, budget: Budget, seed: int = 0) -> None:
             started = started_by_beam(pool, search.limits.threads, trace, plan, budget)
             starts, workers = started.starts.tolist(), started.workers.tolist()
             search.offer_starts(starts, "beams over the whole trace", workers)
-            effort = next_effort(width * by_node, wall_time() - began, budget.left)
+            effort = next_effort(width * by_node, wall_time() - began, budget.left, _HOPED)
             if width == widest or not effort:
                 return
 
@@ -113,7 +115,7 @@ def started_by_beam(
     """Start all requests; after the time limit the rest is started without other rules."""
     beam, loops = beam_from(trace.jobs, plan), loops_on(trace, plan)
     workspaces = [workspace_for(trace.jobs) for _ in range(threads)]
-    course, ended = run_beam(pool, workspaces, beam, loops, plan, budget)
+    course, ended = run_beam(pool, workspaces, beam, loops, plan, budget, len(trace.prices.paid))
     row = 0  # the first is the cheapest
     if ended is not None:
         row = int(np.argmin(ended.costs[: len(course.chosen[-1])]))

@@ -24,6 +24,7 @@ from kvopt.bounds.configurations.smoothing import (
 )
 from kvopt.bounds.configurations.states import Knots, States
 from kvopt.kernels.budget import Budget
+from kvopt.kernels.compiled import steering
 from kvopt.problem.arrays import Flags, Floats, Integers
 
 _HOTTER = 1.25
@@ -79,11 +80,11 @@ class Evaluator:
         self._copies = knots.copies(states, starts) if copies is None else copies
         self._weights = states.workers * knots.weights()
         self._parts = [np.arange(part, len(knots), threads) for part in range(threads)]
-        completions = np.arange(apart, knots.last + int(states.outputs.max()), apart)
-        self._grid = Grid(completions, *knots.between())
-        self._sums = np.empty((len(completions), len(states.holds)))
+        self._grid = Grid.of(states, knots, apart)
+        self._sums = np.empty((len(states.holds), len(self._grid.completions)))
         self._lives = np.empty_like(self._sums)
         self.tau, self.taus = tau, np.full(len(knots), tau)
+        self._scales: Floats | None = None  # of the last prices
 
     def begin(self, prices: Floats) -> Point:
         """Evaluate first prices; raise the temperature of knots where floats demand it.
@@ -102,8 +103,9 @@ class Evaluator:
     def __call__(self, prices: Floats) -> Point:
         """Evaluate prices; where floats cannot hold all sums the point is not finite."""
         states, grid = self.states, self._grid
-        # After the last knot prices are 0.  For the gradient see Claim 3.15 of docs/theory.
-        padded = np.concatenate((prices, np.zeros_like(prices[:1])))
+        # Where there is no knot prices are 0.  For the gradient see Claim 3.15 of docs/theory.
+        padded = np.zeros((prices.shape[1], prices.shape[0] + 2))
+        padded[:, :-2] = prices.T
         fill_path_costs(states, grid, padded, self._sums)
         exact, smooth = requests_part(states, grid, self._sums, self._starts, self.tau, self._lives)
         gradient = np.zeros_like(padded)
@@ -112,15 +114,17 @@ class Evaluator:
         with np.errstate(invalid="ignore"):  # infinite less infinite: `is_finite` reports it
             return Point(
                 prices,
-                exact - float(self._weights @ worth.largest),
+                exact - float(self._weights @ worth.scales[:, 0]),
                 smooth - float(self._weights @ worth.smooth),
-                gradient[:-1] - self._weights[:, None] * worth.shares,
+                gradient[:, :-2].T.copy() - self._weights[:, None] * worth.shares,
             )
 
     def _configurations(self, prices: Floats) -> Smoothed:
         """Return the largest prices of configurations; each thread fills the rows of its knots."""
-        count = len(prices)
-        smoothed = Smoothed(np.empty(count), np.empty(count), np.zeros_like(prices))
+        if self._scales is None:  # so large that no sum leaves the range upwards
+            highest = self.states.together * prices.max(axis=1)
+            self._scales = np.stack((np.zeros(len(prices)), highest), axis=1)
+        smoothed = Smoothed(self._scales, np.empty(len(prices)), np.zeros_like(prices))
 
         def work(rows: Integers) -> None:
             fill_smoothed(self.states, rows, prices, self._copies, self.taus, smoothed)
@@ -224,15 +228,33 @@ def _direction(gradient: Floats, pairs: list[Pair], first_step: float) -> Floats
     if not pairs:
         return gradient * (first_step / max(float(np.abs(gradient).max()), 1e-12))
     direction = gradient.copy()
-    factors = []
-    for moved, change, weight in reversed(pairs):
-        factors.append(weight * _dot(moved, direction))
-        direction -= factors[-1] * change
-    _, change, weight = pairs[-1]
-    direction /= weight * _dot(change, change)
-    for (moved, change, weight), factor in zip(pairs, reversed(factors), strict=True):
-        direction += (factor - weight * _dot(change, direction)) * moved
+    # Reading the remembered steps takes the time, so each pass adds one and multiplies the next.
+    moves, changes, weights = zip(*pairs, strict=True)
+    product, factors = _dot(moves[-1], direction), []
+    for change, weight, after in zip(
+        changes[::-1], weights[::-1], (*moves[-2::-1], changes[0]), strict=True
+    ):
+        factors.append(weight * product)
+        product = _add_and_multiply(direction, -factors[-1], change, after)
+    scale = 1.0 / (weights[-1] * _dot(changes[-1], changes[-1]))
+    direction *= scale
+    product *= scale
+    for move, weight, factor, after in zip(
+        moves, weights, factors[::-1], (*changes[1:], gradient), strict=True
+    ):
+        product = _add_and_multiply(direction, factor - weight * product, move, after)
     return direction
+
+
+@steering
+def _add_and_multiply(direction: Floats, factor: float, move: Floats, other: Floats) -> float:
+    """Add a multiple of a step to a direction; return its product with another step."""
+    product = 0.0
+    for knot in range(direction.shape[0]):
+        for state in range(direction.shape[1]):
+            direction[knot, state] += factor * move[knot, state]
+            product += direction[knot, state] * other[knot, state]
+    return product
 
 
 def _dot(one: Floats, other: Floats) -> float:

@@ -21,8 +21,8 @@ from kvopt.problem.arrays import Flags
 _COMPARED = 20
 """Labels with the same waiting requests that a new one is compared with, at most."""
 
-_WORD = 64
-"""Bits of a key that labels are sorted by."""
+_WORD, _FEW = 64, 500
+"""Bits of a key that labels are sorted by, and labels from which on it is worth its steps."""
 
 Place = int | np.unsignedinteger[Any]
 """A place in an array.  Without a sign it is none from the end, so loops over it use vectors."""
@@ -72,7 +72,7 @@ def _order(waiting: Integers, began: Integers) -> Integers:
     first, many = int(began.min()), len(began)
     low = (varying[0] & -varying[0]).bit_length() - 1 if varying[0] else 0
     bits = [size.bit_length() for size in (varying[0] >> low, int(began.max()) - first, many)]
-    if any(varying[1:]) or sum(bits) > _WORD:
+    if many < _FEW or any(varying[1:]) or sum(bits) > _WORD:
         return np.lexsort((began, *waiting.T))
     keys = (waiting[:, 0] >> np.uint64(low)) & np.uint64((1 << bits[0]) - 1)
     for column, size in zip((began - first, np.arange(many)), bits[1:], strict=True):

@@ -81,7 +81,7 @@ def next_layer(
         slots = _empty_slots(len(children.spent))
         count, begin = 0, first
         while begin < last:
-            if limit.over():
+            if begin > first and limit.over():
                 raise Stopped
             end = min(begin + _PART, last)
             count, begin = _expand(states, step, layer, (begin, end), children, count, slots)
@@ -154,18 +154,29 @@ def _fill_slots(labels: Integers, count: int, slots: Integers) -> None:
 
 
 @compiled
-def fill_slacks(
-    states: States, labels: Integers, horizon: LookaheadTables, totals: Integers
+def fill_rest(
+    states: States, step: Round, labels: Integers, horizon: LookaheadTables, rest: Integers
 ) -> None:
-    """Fill in for each label the least slack of the times of a horizon."""
+    """Fill in lower bounds on the rest for labels that have decided the starts of a round."""
+    later, table = step.later, step.cost_to_go
+    label, active = np.empty_like(labels[0]), np.empty(labels.shape[1], dtype=np.int64)
     no_free, no_slacks = _nothing_active(states, horizon)
     free, slacks = np.empty_like(no_free), np.empty_like(no_slacks)
     for number in range(len(labels)):
+        many = waiting_cost = to_go = 0
+        for i in range(len(label)):
+            label[i] = labels[number, i]
+            if label[i] == WAITING:
+                waiting_cost += later[i]
+            elif label[i] > step.now + 1:
+                active[many] = i
+                many += 1
         copy_into(free, no_free, len(free))
         copy_into(slacks, no_slacks, len(slacks))
-        active = np.flatnonzero(labels[number] >= horizon.first)
-        _add_members(states, labels[number], active, (0, len(active)), horizon, free, slacks)
-        totals[number] = _least_slack(horizon, free, slacks, 2**62)
+        _add_members(states, label, active, (0, many), horizon, free, slacks)
+        if len(table.keys):
+            to_go = _cost_to_go(label, active, many, step.now, table)
+        rest[number] = waiting_cost + max(to_go, _least_slack(horizon, free, slacks, 2**62))
 
 
 @compiled
@@ -231,14 +242,6 @@ def _cost_to_go(
             key += table.zobrist[i, label[i]]
     cost = table.costs[place_of_key(key, table)]
     return int(cost) if cost >= 0 else table.cut  # other sets cost the cut at least
-
-
-@compiled
-def fill_costs_to_go(labels: Integers, now: int, table: CostToGoTable, costs: Integers) -> None:
-    """Fill in lower bounds on the rest for labels that have decided the starts of a round."""
-    for number in range(len(labels) if len(table.keys) else 0):
-        active = np.flatnonzero(labels[number] > now + 1)
-        costs[number] = _cost_to_go(labels[number], active, len(active), now, table)
 
 
 @inlined

@@ -18,8 +18,8 @@ import numpy as np
 from kvopt.bounds.configurations.cost_to_go import CostToGo
 from kvopt.bounds.configurations.dominance import undominated
 from kvopt.bounds.configurations.evaluation import FORBIDDEN, Evaluation
-from kvopt.bounds.configurations.expand import TooWide, fill_costs_to_go, next_layer
-from kvopt.bounds.configurations.labels import WAITING, Layer, Round, members_of
+from kvopt.bounds.configurations.expand import TooWide, fill_rest, next_layer
+from kvopt.bounds.configurations.labels import NO_LOOKAHEAD, WAITING, Layer, Round, members_of
 from kvopt.bounds.configurations.lookahead_tables import Lookahead
 from kvopt.bounds.configurations.states import States
 from kvopt.errors import Stopped
@@ -134,10 +134,11 @@ class ForwardSearch:
                         raise
                     step = step._replace(gap=lowest + (step.gap - lowest) // 2)
             # What a checker repeats compares labels of the same waiting requests only.
-            one_more = width is None and self.lookahead is not None
+            import os
+            one_more = width is None and (self.lookahead is not None or bool(os.environ.get('OM')))
             layer = undominated(layer, self.states, step.now, self.threads, one_more=one_more)
             if width is not None and len(layer.spent) > width:
-                layer = _best_labels(layer, step, width, self.lookahead)
+                layer = self._best_labels(layer, step, width)
             if not len(layer.spent):
                 return None
             self.kept.append(len(layer.spent))
@@ -145,6 +146,13 @@ class ForwardSearch:
                 raise TooWide(f"more than {in_all:,} labels in all")
             trail.append((layer.waiting(), layer.parents))
         return _starts(trail, int(layer.spent.argmin()), count)
+
+    def _best_labels(self, layer: Layer, step: Round, width: int) -> Layer:
+        """Return the labels whose best extensions spend least, by the lower bounds on the rest."""
+        horizon = NO_LOOKAHEAD if self.lookahead is None else self.lookahead.after(step.now)
+        rest = np.zeros(len(layer.labels), dtype=np.int64)
+        fill_rest(self.states, step, layer.labels, horizon, rest)
+        return layer.only(np.sort(np.argpartition(layer.spent + rest, width)[:width]))
 
 
 def predecessors_of(instance: Instance) -> Integers:
@@ -191,17 +199,6 @@ def _rounds(
         )
         for now in range(reduced_costs.shape[1] - 1)
     ]
-
-
-def _best_labels(layer: Layer, step: Round, width: int, lookahead: Lookahead | None) -> Layer:
-    """Return the labels whose best extensions spend least, by the lower bounds on the rest."""
-    costs = layer.spent + (layer.labels == WAITING) @ step.later
-    to_go = np.zeros(len(layer.labels), dtype=np.int64)
-    fill_costs_to_go(layer.labels, step.now, step.cost_to_go, to_go)
-    if lookahead is not None:
-        to_go = np.maximum(to_go, lookahead.slacks(layer.labels, step.now))
-    costs += to_go
-    return layer.only(np.sort(np.argpartition(costs, width)[:width]))
 
 
 def _starts(trail: list[tuple[Integers, Integers]], at: int, count: int) -> tuple[int, ...]:

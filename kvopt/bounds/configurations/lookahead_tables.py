@@ -15,11 +15,10 @@ import numpy as np
 
 from kvopt.bounds.configurations.carried_sets import HOLD, LEFT, PRICE, fill_knapsack
 from kvopt.bounds.configurations.evaluation import Evaluation
-from kvopt.bounds.configurations.expand import fill_slacks
-from kvopt.bounds.configurations.labels import NO_LOOKAHEAD, OFFSETS, LookaheadTables
+from kvopt.bounds.configurations.labels import NO_LOOKAHEAD, OFFSETS, Integers, LookaheadTables
 from kvopt.bounds.configurations.states import States
 from kvopt.kernels.compiled import compiled
-from kvopt.problem.arrays import Flags, Integers
+from kvopt.problem.arrays import Flags
 
 _NEVER = -(2**60)
 """Value of unreachable entries: less than any sum of prices."""
@@ -46,7 +45,7 @@ class Lookahead:
     """
 
     def __init__(self, states: States, evaluation: Evaluation, gap: int, horizon: int) -> None:
-        self._states, last = states, len(evaluation.prices) - 1
+        last = len(evaluation.prices) - 1
         ends = np.arange(last + horizon + 2 + int(states.outputs.max()))[:, None]
         times = np.clip(ends - states.remaining, 0, last + 1)  # at 0 and last + 1 nothing is paid
         prices = np.pad(np.minimum(evaluation.prices, _MAX_SLACK), ((0, 1), (0, 0))).astype(
@@ -54,10 +53,8 @@ class Lookahead:
         )
         self._prices = prices[times, np.arange(len(states.holds))]
         self._largest = np.pad(evaluation.largest, (0, horizon + 1)).astype(np.int32)
-        gains = np.zeros((last, horizon, len(OFFSETS), states.memory + 1), dtype=np.int64)
-        _fill_gains(states, evaluation.prices, evaluation.reduced_costs <= gap, gains)
-        # A gain beyond the slack of an empty machine counts as no more.
-        self._gains = np.minimum(gains, _MAX_SLACK).astype(np.int32)
+        self._gains = np.zeros((last, horizon, len(OFFSETS), states.memory + 1), dtype=np.int32)
+        _fill_gains(states, evaluation.prices, evaluation.reduced_costs <= gap, self._gains)
 
     @staticmethod
     def fits(states: States, evaluation: Evaluation, horizon: int) -> bool:
@@ -72,12 +69,6 @@ class Lookahead:
         if now >= len(self._gains):
             return NO_LOOKAHEAD
         return LookaheadTables(now + 2, self._prices, self._largest, self._gains[now])
-
-    def slacks(self, labels: Integers, now: int) -> Integers:
-        """Return the least slack after time now + 1, for labels as layers keep them."""
-        totals = np.zeros(len(labels), dtype=np.int64)
-        fill_slacks(self._states, labels, self.after(now), totals)
-        return totals
 
 
 @compiled
@@ -118,7 +109,8 @@ def _fill_gains_of(young: Integers, before: Integers, after: Integers, gains: In
     """Fill ``gains[offset, free]`` for the states that may be added, by rounds left, descending.
 
     States with enough rounds left hold tokens at the offset: the tables before and after them are
-    combined there.  More free memory allows no less, so gains are made to rise with it.
+    combined there.  More free memory allows no less, so gains are made to rise with it.  A gain
+    beyond the slack of an empty machine counts as no more.
     """
     members, memory = before.shape[0] - 1, before.shape[1] - 1
     many = len(young)
@@ -126,24 +118,22 @@ def _fill_gains_of(young: Integers, before: Integers, after: Integers, gains: In
     fill_knapsack(young, after)
     before[:] = _NEVER
     before[0, 0] = 0
-    at = 0
+    at = reached = 0
     for offset in range(len(OFFSETS) - 1, -1, -1):
         while at < many and young[at, LEFT] >= OFFSETS[offset]:
             price, hold, left = young[at, PRICE], young[at, HOLD], young[at, LEFT]
-            for c in range(members - 1, -1, -1):
+            reached = min(reached + 1, members)
+            for c in range(reached - 1, -1, -1):
                 for held in range(memory - hold - (c + 1) * left + 1):
-                    if before[c, held] > _NEVER:
-                        into = held + hold
-                        before[c + 1, into] = max(before[c + 1, into], before[c, held] + price)
+                    into = held + hold
+                    before[c + 1, into] = max(before[c + 1, into], before[c, held] + price)
             at += 1
         gains[offset] = 0
-        for c in range(members + 1):
+        for c in range(reached + 1):
             for held in range(memory - c * OFFSETS[offset] + 1):
-                if before[c, held] > _NEVER:
-                    # So much do the c members hold at the offset; later ones fit next to them.
-                    free = held + c * OFFSETS[offset]
-                    gains[offset, free] = max(
-                        gains[offset, free], before[c, held] + after[at, c, held]
-                    )
+                # So much do the c members hold at the offset; later ones fit next to them.
+                free = held + c * OFFSETS[offset]
+                gain = before[c, held] + after[at, c, held]
+                gains[offset, free] = max(gains[offset, free], min(gain, _MAX_SLACK))
         for free in range(1, memory + 1):
             gains[offset, free] = max(gains[offset, free], gains[offset, free - 1])

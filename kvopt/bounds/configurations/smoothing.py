@@ -14,8 +14,9 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
-from kvopt.bounds.configurations.states import States
+from kvopt.bounds.configurations.states import Knots, States
 from kvopt.kernels.compiled import steering
 from kvopt.problem.arrays import Flags, Floats, Integers
 
@@ -25,7 +26,9 @@ _RANGE = 690.0
 """Largest exponent of e whose power a float can hold, nearly."""
 _OUT_OF_REACH = -(2**60)
 """Value of unreachable entries: less than any sum of prices, and sums with it fit 64 bits."""
-_FAINT = 25.0
+_LARGEST_TOTAL = 1e200
+"""Limit of a sum as a multiple of its largest term; loops that reorder sums know no infinity."""
+_FAINT = 12.0
 """Temperatures below zero from which on a price is left out."""
 
 
@@ -99,21 +102,28 @@ class _Tables(NamedTuple):
 
     Parameters
     ----------
-    sums
-        Sums for each number of members and of tokens held.
+    sums, best
+        For each number of members, and then each of tokens held, the smooth and the largest sum.
     kept
         Entries to which each step has added, for the backward pass.
+    limits
+        For each state the members that may be there before it, at most.
     tops, weights
         For each step the most members before it, and e to its price over tau.
-    lasts
-        For each step and number of members the most tokens that they hold before it.
+    ends
+        For each step and number of members the end of the tokens that they hold before it.
+    factors
+        For each number of held tokens what their price adds back.
     """
 
     sums: Floats
+    best: Floats
     kept: Floats
+    limits: Integers
     tops: Integers
     weights: Floats
-    lasts: Integers
+    ends: Integers
+    factors: Floats
 
 
 @steering
@@ -122,9 +132,7 @@ def _smooth_sums(
     prices: Floats,
     steps: Integers,
     tau: float,
-    best: Floats,
-    largest: float,
-    reached: int,
+    scale: Floats,
     tables: _Tables,
     shares: Floats,
 ) -> float:
@@ -134,62 +142,71 @@ def _smooth_sums(
     So a price of a held token that explains most of it is subtracted from every price, and added
     back at the end.  The backward pass needs the entries to which each step has added: only these
     are stored.  If sums leave the range nevertheless, it returns infinity.
+
+    ``scale`` has the largest sum, and what remains of it at most after this subtraction, at
+    similar prices.  It is replaced by those of these prices.
     """
-    table, kept, tops, weights, lasts = tables
-    members, memory = table.shape[0] - 1, states.memory
+    sums, best, kept, limits, tops, weights, ends, factors = tables
+    memory, width, largest, bulge = states.memory, states.memory + 1, 0.0, 0.0
     # If a full cache costs the largest sum, (1 - tilt) of it remains, so the range begins there.
-    tilt, bulge = _TILT * largest / memory, 0.0
-    for c in range(reached + 1):
-        for held in range(memory + 1):
-            bulge = max(bulge, best[c, held] - tilt * held)
-    if bulge - (1.0 - _TILT) * largest > 1.8 * _RANGE * tau:
-        return np.inf
-    shift = min(0.0, 0.9 * _RANGE - bulge / tau)
-    table[:, :] = 0.0
-    table[0, 0] = np.exp(shift)
-    reached, place, smallest = 0, 0, states.holds[steps].min() if len(steps) else 0
-    highest = np.zeros(members + 1, dtype=np.int64)
+    tilt, shift = _TILT * scale[0] / memory, min(0.0, 0.9 * _RANGE - scale[1] / tau)
+    for entry in range(len(sums)):
+        sums[entry], best[entry] = 0.0, _OUT_OF_REACH
+    sums[0], best[0] = np.exp(shift), 0.0
+    reached, smallest = 0, states.holds[steps].min() if len(steps) else 0
+    highest = np.zeros(len(sums) // width, dtype=np.int64)
+    # Numbers without a sign: a place with one may count from the end, which loops would test.
+    place, weight, before = np.uint64(0), 0.0, -1
     for step in range(len(steps)):
         state = steps[step]
-        hold, left = states.holds[state], states.remaining[state]
-        weight = np.exp((prices[state] - tilt * hold) / tau)
-        top = _members_before(states, state, min(reached, members - 1))
+        price, hold, left = prices[state], states.holds[state], states.remaining[state]
+        if state != before:
+            before, weight = state, np.exp((price - tilt * hold) / tau)
+        top = min(reached, limits[state])
         tops[step], weights[step] = top, weight
-        for c in range(top, -1, -1):
-            last = lasts[step, c] = min(highest[c], memory - hold - (c + 1) * left)
-            begin, end = c * smallest, last + 1
-            for held in range(begin, end):
-                kept[place + held - begin] = table[c, held]
-                table[c + 1, held + hold] += weight * table[c, held]
-            place += max(0, end - begin)
+        for c in range(top, -1, -1):  # descending, so that this copy is added at most once
+            last = min(highest[c], memory - hold - (c + 1) * left)
+            ends[step, c] = max(c * smallest, last + 1)
+            into = np.uint64(width + hold)
+            for source in range(
+                np.uint64(c * (width + smallest)), np.uint64(c * width + ends[step, c])
+            ):
+                kept[place] = sums[source]
+                sums[source + into] += weight * sums[source]
+                best[source + into] = max(best[source + into], best[source] + price)
+                place += np.uint64(1)
             highest[c + 1] = max(highest[c + 1], last + hold)
         if top == reached:
             reached += 1
-    total = 0.0
-    for held in range(memory + 1):
-        end = np.exp((tilt * held - largest) / tau - shift)
+    for c in range(reached + 1):
+        for held in range(width):
+            largest = max(largest, best[c * width + held])
+    total, next_tilt = 0.0, _TILT * largest / memory
+    for held in range(width):
+        factors[held] = np.exp((tilt * held - largest) / tau - shift)
+    for c in range(reached + 1):
+        for held in range(width):
+            bulge = max(bulge, best[c * width + held] - next_tilt * held)
+            total += sums[c * width + held] * factors[held]
+    scale[0], scale[1] = largest, bulge
+    is_in_range = 0.99 < total < _LARGEST_TOTAL
+    if is_in_range:
+        # Backwards sums have what later steps make of each entry, as a part of the total.
         for c in range(reached + 1):
-            total += table[c, held] * end
-    if not 0.99 < total < np.inf:
-        return np.inf
-    for held in range(memory + 1):
-        table[:, held] = np.exp((tilt * held - largest) / tau - shift) / total
-    # Backwards the table has what later steps make of each entry, as a part of the total.
-    for step in range(len(steps) - 1, -1, -1):
-        state = steps[step]
-        hold, left = states.holds[state], states.remaining[state]
-        top, weight = tops[step], weights[step]
-        share = 0.0
-        for c in range(top + 1):
-            begin, end = c * smallest, lasts[step, c] + 1
-            place -= max(0, end - begin)
-            for held in range(begin, end):
-                gained = weight * table[c + 1, held + hold]
-                share += kept[place + held - begin] * gained
-                table[c, held] += gained
-        shares[state] += share
-    smooth: float = largest + tau * np.log(total)
-    return smooth
+            for held in range(width):
+                sums[c * width + held] = factors[held] / total
+        for step in range(len(steps) - 1, -1, -1):
+            state, weight, share = steps[step], weights[step], 0.0
+            into = np.uint64(width + states.holds[state])
+            for c in range(tops[step] + 1):
+                begin, end = np.uint64(c * (width + smallest)), np.uint64(c * width + ends[step, c])
+                place -= end - begin
+                for source in range(begin, end):
+                    gained = weight * sums[source + into]
+                    share += kept[place + source - begin] * gained
+                    sums[source] += gained
+            shares[state] += share
+    return largest + tau * np.log(total) if is_in_range else np.inf
 
 
 class Smoothed(NamedTuple):
@@ -197,13 +214,15 @@ class Smoothed(NamedTuple):
 
     Parameters
     ----------
-    largest, smooth
-        The largest sum, and its smooth version; infinite where sums leave the range of floats.
+    scales
+        The largest sum, and a scale for sums of similar prices.
+    smooth
+        The smooth version of the largest sum; infinite where sums leave the range of floats.
     shares
         The share of configurations that hold each state.
     """
 
-    largest: Floats
+    scales: Floats
     smooth: Floats
     shares: Floats
 
@@ -221,25 +240,31 @@ def fill_smoothed(
     longest = room = 0
     for row in rows:
         longest = max(longest, copies[row].sum())
+    limits = np.empty(len(states.holds), dtype=np.int64)
     for state in range(len(states.holds)):  # stored entries of the steps of one knot
         free, left = states.memory - states.holds[state], states.remaining[state]
-        members = _members_before(states, state, states.together - 1) + 1
+        limits[state] = _members_before(states, state, states.together - 1)
+        members = limits[state] + 1
         entries = members * (free + 1) - left * (members * (members + 1) // 2)
         room += copies[:, state].max() * entries
-    steps = np.empty(longest, dtype=np.int64)
-    best = np.empty((states.together + 1, states.memory + 1))
-    lasts = np.empty((longest, states.together + 1), dtype=np.int64)
+    steps, cells = np.empty(longest, dtype=np.int64), (states.together + 1) * (states.memory + 1)
     tables = _Tables(
-        np.empty_like(best), np.empty(room), np.empty_like(steps), np.empty(longest), lasts
+        np.empty(cells),
+        np.empty(cells),
+        np.empty(room),
+        limits,
+        np.empty_like(steps),
+        np.empty(longest),
+        np.empty((longest, states.together + 1), dtype=np.int64),
+        np.empty(states.memory + 1),
     )
     for row in rows:
-        tau = taus[row]
+        tau, scale, shares = taus[row], smoothed.scales[row], smoothed.shares[row]
         added = _steps_of(states, prices[row], copies[row], -_FAINT * tau, steps)
-        reached = largest_sums(states, prices[row], added, best)
-        largest = smoothed.largest[row] = best[: reached + 1].max()
-        smoothed.smooth[row] = _smooth_sums(
-            states, prices[row], added, tau, best, largest, reached, tables, smoothed.shares[row]
-        )
+        smooth = _smooth_sums(states, prices[row], added, tau, scale, tables, shares)
+        if not smooth < _LARGEST_TOTAL:  # with the scale of these prices
+            smooth = _smooth_sums(states, prices[row], added, tau, scale, tables, shares)
+        smoothed.smooth[row] = smooth
 
 
 class Grid(NamedTuple):
@@ -250,13 +275,28 @@ class Grid(NamedTuple):
     completions
         Ascending.
     knots, shares
-        At time t the price lies between those of two neighbouring knots, ``knots[t]`` the first
-        of them, ``shares[t]`` of the way.  There are none before the first and after the last.
+        At time t the price lies between those of two neighbouring knots, ``knots[t + first]`` the
+        first of them, ``shares[t + first]`` of the way.  Before the first and after the last priced
+        time this is a knot after all others, where prices are 0.
+    first
+        Rounds before time 0 in these arrays.
     """
 
     completions: Integers
-    knots: Integers
+    knots: npt.NDArray[np.uint64]
     shares: Floats
+    first: int
+
+    @classmethod
+    def of(cls, states: States, knots: Knots, apart: int) -> Grid:
+        """Return the grid of completions with that distance."""
+        longest = int(states.outputs.max())
+        places, shares = knots.between()
+        places[0] = len(knots)  # no price at time 0
+        # Numbers without a sign: a place with one may count from the end, which loops would test.
+        around = np.pad(places, longest, constant_values=len(knots)).astype(np.uint64)
+        completions = np.arange(apart, knots.last + longest, apart)
+        return cls(completions, around, np.pad(shares, longest), longest)
 
 
 @steering
@@ -265,7 +305,7 @@ def requests_part(
 ) -> tuple[float, float]:
     """Return the sum of least costs, the smooth one, and the weight of every completion.
 
-    ``sums[row, state]`` is the price of a request that completes at a time of the grid.
+    ``sums[state, row]`` is the price of a request that completes at a time of the grid.
     Starts from the last priced time on pay nothing: the first of them represents all.
     """
     weights[:, :] = 0.0
@@ -279,19 +319,19 @@ def requests_part(
         end = np.searchsorted(completions, last + output)
         for row in range(begin, end):
             if starts[i, completions[row] - output]:
-                lowest = min(lowest, completions[row] - arrival + sums[row, state])
+                lowest = min(lowest, completions[row] - arrival + sums[state, row])
         # Averages of starts, without those that cost so much more that they hardly count.
         total = np.exp((lowest - late) / tau)
         for row in range(begin, end):
             if starts[i, completions[row] - output]:
-                cost = completions[row] - arrival + sums[row, state] - lowest
+                cost = completions[row] - arrival + sums[state, row] - lowest
                 if cost < 30.0 * tau:
                     total += np.exp(-cost / tau)
         for row in range(begin, end):
             if starts[i, completions[row] - output]:
-                cost = completions[row] - arrival + sums[row, state] - lowest
+                cost = completions[row] - arrival + sums[state, row] - lowest
                 if cost < 30.0 * tau:
-                    weights[row, state] += np.exp(-cost / tau) / total
+                    weights[state, row] += np.exp(-cost / tau) / total
         exact += lowest
         smooth += lowest - tau * np.log(total)
     return exact, smooth
@@ -299,30 +339,30 @@ def requests_part(
 
 @steering
 def fill_path_costs(states: States, grid: Grid, prices: Floats, sums: Floats) -> None:
-    """Fill ``sums[row, state]`` with the prices of a run that completes then, from a state on."""
-    for row in range(len(grid.completions)):
-        for state in range(len(states.remaining)):
-            time, price = grid.completions[row] - states.remaining[state], 0.0
-            if 0 < time < len(grid.knots):
-                knot, share = grid.knots[time], grid.shares[time]
-                price = (1.0 - share) * prices[knot, state] + share * prices[knot + 1, state]
-            if states.remaining[state]:
-                price += sums[row, state - 1]
-            sums[row, state] = price
+    """Fill ``sums[state, row]`` with the prices of a run that completes then, from a state on.
+
+    ``prices`` has a row for each state, with the knots as columns, and two more that are 0.
+    """
+    for state in range(len(states.remaining)):
+        left = states.remaining[state]
+        for row in range(len(grid.completions)):
+            time = np.uint64(grid.completions[row] - left + grid.first)
+            knot, share = grid.knots[time], grid.shares[time]
+            price = (1.0 - share) * prices[state, knot] + share * prices[state, knot + np.uint64(1)]
+            sums[state, row] = price + (sums[state - 1, row] if left > 0 else 0.0)
 
 
 @steering
 def add_path_shares(states: States, grid: Grid, weights: Floats, gradient: Floats) -> None:
     """Add to each knot the weight of the runs that pass its states: the transpose of the sums."""
-    for row in range(len(grid.completions)):
-        for state in range(len(states.remaining) - 1, -1, -1):
-            weight = weights[row, state]
-            if weight == 0.0:
-                continue
-            if states.remaining[state]:
-                weights[row, state - 1] += weight
-            time = grid.completions[row] - states.remaining[state]
-            if 0 < time < len(grid.knots):
+    for state in range(len(states.remaining) - 1, -1, -1):
+        left = states.remaining[state]
+        for row in range(len(grid.completions)):
+            weight = weights[state, row]
+            if weight > 0.0:
+                if left > 0:
+                    weights[state - 1, row] += weight
+                time = np.uint64(grid.completions[row] - left + grid.first)
                 knot, share = grid.knots[time], grid.shares[time]
-                gradient[knot, state] += (1.0 - share) * weight
-                gradient[knot + 1, state] += share * weight
+                gradient[state, knot] += (1.0 - share) * weight
+                gradient[state, knot + np.uint64(1)] += share * weight

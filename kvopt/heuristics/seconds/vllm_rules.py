@@ -140,15 +140,14 @@ def serve_until(
 ) -> None:
     """Let rounds pass that begin before a time, or until all requests are completed.
 
-    Arrays are taken from the tuples once: tuples that loops pass on cost more than the rounds.
+    Arrays are taken from the tuples once, so that rounds pass no tuples on.
     """
     timed, keys, block = served.timed, served.keys, served.block
     counts, waiting, active, columns, growing = state
-    ends, produced, outputs = columns[END], columns[PRODUCED], timed.outputs
+    ends, produced, resumed = columns[END], columns[PRODUCED], record.resumed
     borders, limits = settings.borders, settings.limits
     arrivals, coming, lengths = timed.arrivals, timed.coming, timed.prompts
     weights, pace, kv_ns = served.weights, timed.pace, timed.pace.kv_ns
-    spans, pieces, resumed = record
     total = len(keys)
     while counts[DONE] < total:
         # An idle server waits for the next arrival.
@@ -189,9 +188,9 @@ def serve_until(
         if is_calm:
             counts[FREE] -= needed
         else:
-            piece, is_calm = _make_room(served, state, budget, spans)
+            piece, is_calm = _make_room(served, state, budget, record)
         if piece:
-            prompts = _process(counts, active, columns, growing, outputs, block, piece, pieces)
+            prompts = _process(served, state, piece, record)
             budget -= piece
             number = 1
 
@@ -217,7 +216,7 @@ def serve_until(
             counts[FREE] -= -(-tokens // block)
             counts[PARTIAL], counts[PROCESSED], counts[BEFORE] = i, 0, before
             counts[NUMBER] += 1
-            prompts += _process(counts, active, columns, growing, outputs, block, tokens, pieces)
+            prompts += _process(served, state, tokens, record)
 
         # The round passes, and those after it in which every request yields a token, no more: free
         # blocks only become fewer up to a completion, so that the first in line keeps waiting.
@@ -246,7 +245,7 @@ def serve_until(
         # Requests that yielded their last token leave.
         while counts[ACTIVE] and ends[active[0]] == now:
             i = active[0]
-            _stop(counts, columns, growing, block, i, spans)
+            _stop(served, state, i, record)
             counts[LATENCY] += weights[i] * (time - arrivals[i])
             counts[MASS] -= weights[i]
             counts[SINCE] -= weights[i] * arrivals[i]
@@ -277,17 +276,9 @@ def _update(keys: Integers, heap: Integers, counts: Integers, size: int, i: int)
 
 
 @borrowing
-def _process(
-    counts: Integers,
-    active: Integers,
-    columns: Integers,
-    growing: Integers,
-    outputs: Integers,
-    block: int,
-    tokens: int,
-    pieces: Integers,
-) -> int:
+def _process(served: Served, state: ServerState, tokens: int, record: DecisionRecord) -> int:
     """Process tokens of the unfinished prompt; return those that yield no token."""
+    counts, columns, pieces = state.counts, state.columns, record.pieces
     i, now, before, processed = counts[PARTIAL], counts[NOW], counts[BEFORE], counts[PROCESSED]
     counts[PROCESSED] += tokens
     if processed + tokens <= before:
@@ -298,44 +289,43 @@ def _process(
         return tokens
     # The prompt ends, and yields a token.  At t the request holds before + t - now tokens, and
     # needs a block for the next one where this is a multiple of ``block``.
-    columns[END, i] = now + outputs[i] - columns[PRODUCED, i]
+    columns[END, i] = now + served.timed.outputs[i] - columns[PRODUCED, i]
     columns[START, i], columns[HELD_BEFORE, i] = now, before
     columns[ADMITTED, i] = counts[NUMBER]
-    _update(columns[END], active, counts, ACTIVE, i)
+    _update(columns[END], state.active, counts, ACTIVE, i)
     counts[PARTIAL] = -1
     counts[BASE] += before - now
-    growing[(now - before) % block] += 1
+    state.growing[(now - before) % served.block] += 1
     return tokens - 1
 
 
 @borrowing
-def _stop(
-    counts: Integers, columns: Integers, growing: Integers, block: int, i: int, spans: Integers
-) -> None:
+def _stop(served: Served, state: ServerState, i: int, record: DecisionRecord) -> None:
     """Record the tokens of a decoding request that completes or is preempted, and free its blocks.
 
     It remains in the heap.
     """
+    counts, columns, spans, block = state.counts, state.columns, record.spans, served.block
     now, start, before = counts[NOW], columns[START, i], columns[HELD_BEFORE, i]
     if counts[SPANS] < len(spans):
         span = spans[counts[SPANS]]
         span[0], span[1], span[2] = i, start + 1, now
     counts[SPANS] += 1
     counts[BASE] -= before - start
-    growing[(start - before) % block] -= 1
+    state.growing[(start - before) % block] -= 1
     counts[FREE] -= -(before + now - start) // block
     columns[PRODUCED, i] += now - start
 
 
 @compiled
 def _make_room(
-    served: Served, state: ServerState, budget: int, spans: Integers
+    served: Served, state: ServerState, budget: int, record: DecisionRecord
 ) -> tuple[int, bool]:
     """Let requests proceed in the order of admission; those with the largest keys are preempted.
 
     Returns the tokens of the unfinished prompt to process, and whether no request was preempted.
     """
-    counts, waiting, active, columns, growing = state
+    counts, waiting, active, columns, _ = state
     keys, block, now, ends = served.keys, served.block, counts[NOW], columns[END]
     starts, before, number = columns[START], columns[HELD_BEFORE], counts[ACTIVE]
     batch = active[:number].copy()
@@ -379,7 +369,7 @@ def _make_room(
             if went_on[last] and (before[worst] + now - starts[worst]) % block == 0:
                 counts[FREE] += 1
             is_gone[last] = 1
-            _stop(counts, columns, growing, block, worst, spans)
+            _stop(served, state, worst, record)
             _update(keys, waiting, counts, WAITING, worst)
             is_here = last != place
         if is_here:
