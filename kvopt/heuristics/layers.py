@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, cast
 
 import numpy as np
 
-from kvopt.kernels.budget import Budget, wall_time
+from kvopt.kernels.budget import Budget
 from kvopt.kernels.compiled import compiled
 from kvopt.kernels.magnitudes import NEVER
 from kvopt.kernels.random_numbers import State, reseed
@@ -30,8 +30,8 @@ _GROWTH = 2.0
 """Largest factor on the effort of the next beam; the first one shows how long others take."""
 _WORTH_WHILE = 0.5
 """No further beam is tried with less than this part of the effort of the last one."""
-_PUNCTUAL = 0.95
-"""Share of the remaining time that a beam plans with."""
+_LAST = 0.8
+"""Share of the remaining time for the last beam: one that is late has no result worth keeping."""
 SHARED = 16
 """From so many expansions of a layer on threads share them; one thread is faster for fewer."""
 SEEN = 2048
@@ -294,35 +294,23 @@ def run_beam(
     loops: BeamLoops,
     plan: BeamPlan,
     budget: Budget,
-    end: int = 0,
 ) -> tuple[Course, BeamLayer | None]:
-    """Run layers until all nodes are finished; return the last, None if time runs out before.
-
-    The beam narrows if it would be late at its end, about when nodes are finished; 0 is unknown.
-    """
+    """Run layers until all nodes are finished; return the last, None if time runs out before."""
     (here, there, expansions), course, alive, until = beam, Course([], [], []), 1, 0
-    width, began, tried = plan.width, wall_time(), 0
     shared = workspaces if len(expansions.seen) >= SHARED else workspaces[:1]
     while not budget.over():
         begin = loops.begin(here.nodes, alive, until)
         if begin is None:
             return course, here
-        # As many nodes are kept as can be expanded in the time that is left, at the pace so far.
-        if tried and end > begin:
-            pace, layers = tried / max(wall_time() - began, 1e-3), (end - begin) / plan.interval
-            affordable = _PUNCTUAL * budget.left * pace / (layers * plan.draws)
-            width = int(max(1, min(plan.width, affordable)))
         # A few nodes get as many expansions as a full beam.
-        more = max(1, width // alive)
+        more = plan.width // alive
         until, draws = begin + plan.interval, plan.draws * more
         attempt = partial(loops.attempt, here, there, expansions)
         share(
             pool, shared, partial(attempt, ActiveInterval(until, draws, False, SEEN)), alive * draws
         )
-        tried += alive * draws
         order = np.argsort(expansions.seen[: alive * draws], kind="stable")
-        kept = expansions._replace(chosen=expansions.chosen[:width])
-        alive = choose(kept, order, draws, _CHILDREN * more)
+        alive = choose(expansions, order, draws, _CHILDREN * more)
         whole = ActiveInterval(until, draws, True, len(loops.arrivals))
         share(pool, shared, partial(attempt, whole), alive)
         course.chosen.append(expansions.chosen[:alive].copy())
@@ -346,13 +334,10 @@ def go_again(
         loops.attempt(beam.here, beam.here, beam.expansions, again, workspace, 0, 1)
 
 
-def next_effort(effort: float, took: float, left: float, share: float = 0.9) -> float:
-    """Return the effort of the next beam, 0 if too little time remains for a useful one.
-
-    The last one gets that share of the time, more than all of it if it may narrow.
-    """
+def next_effort(effort: float, took: float, left: float) -> float:
+    """Return the effort of the next beam, 0 if too little time remains for a useful one."""
     took = max(took, 1e-3)
-    more = _GROWTH if left > _GROWTH**2 * took else share * left / took
+    more = _GROWTH if left > _GROWTH**2 * took else _LAST * left / took
     return more * effort if more >= _WORTH_WHILE else 0.0
 
 

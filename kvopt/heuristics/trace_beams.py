@@ -55,18 +55,19 @@ from kvopt.incumbent.incumbent import Search
 from kvopt.kernels.budget import Budget, wall_time
 from kvopt.problem.arrays import Flags, Floats, Integers
 
-_FILLED = (0.85, 1.08)
-"""Factor on the share of the memory that schedules fill, about: a range."""
+_FILLED = (0.82, 0.9)
+"""Factor on the share of the memory that schedules fill, about: a range.
+
+With prices of about their own pace rules that hold requests back leave memory idle for ever.
+"""
 _WEIGHTS = (1.0, 5.0)
 """Weight of the loss of waiting requests: a range.
 
 An expansion is too short to show how long a request waits that needs others to make room.
 """
-_DRAWS, _INTERVALS, _AHEAD = (8, 20), (6.0, 14.0), (2.5, 5.0)
+_DRAWS, _INTERVALS, _AHEAD = (8, 14), (4.0, 8.0), (2.5, 4.0)
 """Ranges: expansions of a node, requests started in a layer at full memory, and look-ahead in mean
 outputs.  Results of beams differ by as much as a doubled width adds."""
-_HOPED = 1.2
-"""Share of the remaining time for which the last beam is wide enough: it narrows if it is late."""
 _COPY = 8
 """Fixed effort of an expansion, in started requests."""
 _BYTES = 100
@@ -95,7 +96,7 @@ def search_traces(search: Search, budget: Budget, seed: int = 0) -> None:
             started = started_by_beam(pool, search.limits.threads, trace, plan, budget)
             starts, workers = started.starts.tolist(), started.workers.tolist()
             search.offer_starts(starts, "beams over the whole trace", workers)
-            effort = next_effort(width * by_node, wall_time() - began, budget.left, _HOPED)
+            effort = next_effort(width * by_node, wall_time() - began, budget.left)
             if width == widest or not effort:
                 return
 
@@ -115,7 +116,7 @@ def started_by_beam(
     """Start all requests; after the time limit the rest is started without other rules."""
     beam, loops = beam_from(trace.jobs, plan), loops_on(trace, plan)
     workspaces = [workspace_for(trace.jobs) for _ in range(threads)]
-    course, ended = run_beam(pool, workspaces, beam, loops, plan, budget, len(trace.prices.paid))
+    course, ended = run_beam(pool, workspaces, beam, loops, plan, budget)
     row = 0  # the first is the cheapest
     if ended is not None:
         row = int(np.argmin(ended.costs[: len(course.chosen[-1])]))
