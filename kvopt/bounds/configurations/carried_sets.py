@@ -14,7 +14,7 @@ import numpy as np
 from kvopt.bounds.configurations.evaluation import Evaluation
 from kvopt.bounds.configurations.labels import CostToGoTable, Integers, place_of_key
 from kvopt.bounds.configurations.states import States
-from kvopt.kernels.compiled import compiled
+from kvopt.kernels.compiled import borrowing, compiled
 from kvopt.kernels.copying import copy_into
 
 _NONE = -1
@@ -47,8 +47,9 @@ class Requests(NamedTuple):
     starting
         For each peak and number of rounds to go the least cost of a start at the current time of
         the backward pass, `NEVER` if none is allowed.
-    runs
-        Work array: equal members of a set, and how many of them start.
+    runs, members, stack, left
+        Work arrays: equal members of a set, and how many of them start; members of a set, choices
+        that led to it, and copies of peaks that it may still have.
     """
 
     arrivals: Integers
@@ -67,6 +68,9 @@ class Requests(NamedTuple):
     zobrist: Integers
     starting: Integers
     runs: Integers
+    members: Integers
+    stack: Integers
+    left: Integers
 
     @classmethod
     def of(cls, states: States, evaluation: Evaluation, gap: int) -> Requests:
@@ -110,6 +114,9 @@ class Requests(NamedTuple):
             np.random.default_rng(0).integers(1, 2**63, size, dtype=np.uint64),
             np.empty((len(firsts), int(longest.max())), dtype=np.int64),
             np.empty((states.together + 1, 4), dtype=np.int64),
+            np.empty(states.together + 1, dtype=np.int32),
+            np.empty(states.together + 1, dtype=np.int64),
+            np.empty_like(copies),
         )
 
 
@@ -216,7 +223,7 @@ class Sets(NamedTuple):
         return cut
 
 
-@compiled
+@borrowing
 def _other(rows: Integers, at: int) -> int:
     """Return the first row after this one with another state."""
     kind, left = rows[at, KIND], rows[at, LEFT]
@@ -225,7 +232,7 @@ def _other(rows: Integers, at: int) -> int:
     return at
 
 
-@compiled
+@borrowing
 def add_configurations(
     requests: Requests,
     now: int,
@@ -241,9 +248,9 @@ def add_configurations(
     Depth first by rounds left, descending: a member fits if it does at its completion.
     """
     width = requests.ends.shape[1]
-    stack = np.empty(requests.together + 1, dtype=np.int64)
-    members = np.empty(requests.together + 1, dtype=np.int32)
-    copies = requests.copies.copy()
+    stack, members, copies = requests.stack, requests.members, requests.left
+    for kind in range(len(copies)):
+        copies[kind] = requests.copies[kind]
     # A set of a smaller price has too much slack.
     lowest = requests.largest[now] - (below - cut) + 1
     at, many, held, value, count = 0, 0, 0, 0, 0
@@ -275,7 +282,7 @@ def add_configurations(
         at = _other(possible, at)
 
 
-@compiled
+@borrowing
 def extend(
     requests: Requests,
     now: int,
@@ -290,8 +297,7 @@ def extend(
     Ending members are sorted by price, descending.
     """
     width = requests.ends.shape[1]
-    members = np.empty(requests.together + 1, dtype=np.int32)
-    stack = np.empty(requests.together + 1, dtype=np.int64)
+    members, stack = requests.members, requests.stack
     for number in range(part[0], part[1]):
         many, held, cost = 0, 0, sets.costs[number] + requests.largest[now]
         while sets.members[number, many] != _NONE:
@@ -327,7 +333,7 @@ def extend(
     return True
 
 
-@compiled
+@borrowing
 def _next_ending(
     requests: Requests,
     ending: Integers,
@@ -355,7 +361,7 @@ def _next_ending(
     return len(ending)
 
 
-@compiled
+@borrowing
 def _fits(requests: Requests, members: Integers, many: int) -> bool:
     """Whether members of a set fit at each of their completions."""
     width = requests.ends.shape[1]
@@ -370,7 +376,7 @@ def _fits(requests: Requests, members: Integers, many: int) -> bool:
     return True
 
 
-@compiled
+@borrowing
 def _add_predecessors(
     requests: Requests, now: int, members: Integers, many: int, cost: int, below: int, into: Sets
 ) -> bool:
@@ -424,7 +430,7 @@ def _add_predecessors(
     return True
 
 
-@compiled
+@borrowing
 def _put(sets: Sets, key: np.uint64, members: Integers, many: int, cost: int) -> bool:
     """Add a set, or lower its cost; return whether it fitted."""
     last = np.uint64(len(sets.slots) - 1)
