@@ -55,11 +55,8 @@ from kvopt.incumbent.incumbent import Search
 from kvopt.kernels.budget import Budget, wall_time
 from kvopt.problem.arrays import Flags, Floats, Integers
 
-_FILLED = (0.82, 0.9)
-"""Factor on the share of the memory that schedules fill, about: a range.
-
-With prices of about their own pace rules that hold requests back leave memory idle for ever.
-"""
+_FILLED = (0.85, 1.08)
+"""Factor on the share of the memory that schedules fill, about: a range."""
 _WEIGHTS = (1.0, 5.0)
 """Weight of the loss of waiting requests: a range.
 
