@@ -54,10 +54,11 @@ class _State(NamedTuple):
 class CarriedCosts:
     """Least costs of the rest after each time, for schedules within the budget.
 
-    They are reduced costs of starts from time t on and R - F of the times after t.  The cost of a
-    set is its entry in ``costs[t]``, or at least ``cuts[t]``: any numbers, for each time from 0 on;
-    0 for other times.  From the last price on the rest of every set costs 0 at least.  ``last`` has
-    for each member the last time at which it has a price, 0 if it never has one.
+    They are R - F of the times after t, and what starts from time t on cost more than the cheapest
+    start of the same request then or later, which waiting requests pay.  The cost of a set is its
+    entry in ``costs[t]``, or at least ``cuts[t]``: any numbers, for each time from 0 on; 0 for
+    other times.  From the last price on the rest of every set costs 0 at least.  ``last`` has for
+    each member the last time at which it has a price, 0 if it never has one.
 
     A *member* is an active request of which only completion and peak are known, coded as one
     number.  It counts as long as it has a price.  A *set* has the members that are carried from a
@@ -81,7 +82,10 @@ class CarriedCosts:
         self.alike: dict[int, int] = defaultdict(int)  # number of requests of each peak
         for (_, prompt, output), costs_by_start in requests:
             self.alike[prompt + output] += 1
-            for start, cost in costs_by_start.items():
+            later = budget + 1
+            for start in sorted(costs_by_start, reverse=True):
+                later = min(later, costs_by_start[start])
+                cost = costs_by_start[start] - later
                 member = (start + output) * self.width + prompt + output
                 self.begins[member].append(start)
                 costs = self.starting[start]

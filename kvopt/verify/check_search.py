@@ -62,7 +62,7 @@ class RepeatedSearch:
     - the sum of its starts;
     - the profile of its tokens from then on;
     - its spent cost: the reduced costs of its starts and R - F of all times so far.  With the least
-      later reduced cost of each waiting request, or with the cost-to-go bound of its members, this
+      later reduced cost of each waiting request, and with the cost-to-go bound of its members, this
       is a bound; above the budget no schedule below the target extends it;
     - its members, see `CarriedCosts`.
 
@@ -251,10 +251,10 @@ class RepeatedSearch:
                 if new:
                     lasting = [member for member in new if member not in ending]
                     carried = tuple(sorted((*carried, *lasting)))
-                # What is spent leaves out later costs of requests that still wait.
-                cost += ahead - coming
                 if cost + rest_costs.get(carried, cut) > budget:
                     continue
+                # What is spent leaves out later costs of requests that still wait.
+                cost += ahead - coming
                 held >>= bits
                 others = reached[one]
                 if held not in others or total < others[held][0]:

@@ -82,10 +82,10 @@ class Literal:
         return min(found)
 
     def _least(self, member: tuple[int, int], now: int) -> int:
-        """Return the least reduced cost of a start now that makes a member."""
+        """Return the least that a start now which makes a member costs above later ones."""
         kind, end = member
         costs = [
-            self._cost(i, now)
+            self._cost(i, now) - min(self._cost(i, k) for k in range(now, self.last + 1))
             for i, (_, _, output) in enumerate(self.requests)
             if self.kinds[i] == kind and now + output == end and self._may_start(i, now)
         ]

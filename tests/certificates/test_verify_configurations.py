@@ -118,7 +118,10 @@ MISTAKES = {
     "later arrivals go first": ("i: stage.requests[i].arrival)", "i: -stage.requests[i].arrival)"),
     "what is dear now is so later": ("cost - later - prices[member]", "cost - prices[member]"),
     "any start is the first": ("starts.sort()", "starts.sort(reverse=True)"),
-    "a dear start stands for all": ("min(cost, costs.get(", "max(cost, costs.get("),
+    "what waits pays twice": (
+        "cost = costs_by_start[start] - later",
+        "cost = costs_by_start[start]",
+    ),
     "what started just now is new": ("[0] < self.start", "[0] < 0"),
     "a start before does not count": ("sum(start < time for", "sum(start < time - 1 for"),
     "one of a peak is missing": ("< self.alike[peak]", "< self.alike[peak] - 1"),

@@ -14,7 +14,7 @@ import numpy as np
 from kvopt.bounds.configurations.evaluation import Evaluation
 from kvopt.bounds.configurations.labels import CostToGoTable, Integers, place_of_key
 from kvopt.bounds.configurations.states import States
-from kvopt.kernels.compiled import compiled
+from kvopt.kernels.compiled import borrowing, compiled
 from kvopt.kernels.copying import copy_into
 
 _NONE = -1
@@ -32,8 +32,9 @@ class Requests(NamedTuple):
 
     Parameters
     ----------
-    arrivals, outputs, kinds, reduced_costs
-        Columns of requests, sorted by peak; ``kinds`` are the numbers of their peaks.
+    arrivals, outputs, kinds, costs_above
+        Columns of requests, sorted by peak; ``kinds`` are the numbers of their peaks.  The costs
+        are what a start costs more than the cheapest one then or later, `NEVER` beyond the gap.
     peaks, copies, firsts
         Columns of peaks: tokens, number of requests, number of the first state.
     memory, together
@@ -44,16 +45,17 @@ class Requests(NamedTuple):
         For each peak and completion the first start that leads there, the last time with a price,
         and a random number; sums of these numbers are the keys of sets.
     starting
-        For each peak and number of rounds to go the least reduced cost of a start at the current
-        time of the backward pass, `NEVER` if none is allowed.
-    runs
-        Work array: equal members of a set, and how many of them start.
+        For each peak and number of rounds to go the least cost of a start at the current time of
+        the backward pass, `NEVER` if none is allowed.
+    runs, members, stack, left
+        Work arrays: equal members of a set, and how many of them start; members of a set, choices
+        that led to it, and copies of peaks that it may still have.
     """
 
     arrivals: Integers
     outputs: Integers
     kinds: Integers
-    reduced_costs: Integers
+    costs_above: Integers
     peaks: Integers
     copies: Integers
     firsts: Integers
@@ -66,6 +68,9 @@ class Requests(NamedTuple):
     zobrist: Integers
     starting: Integers
     runs: Integers
+    members: Integers
+    stack: Integers
+    left: Integers
 
     @classmethod
     def of(cls, states: States, evaluation: Evaluation, gap: int) -> Requests:
@@ -87,12 +92,16 @@ class Requests(NamedTuple):
             starts = np.arange(arrival, size[1] - output)
             cheap = starts[costs[np.minimum(starts, last)] <= gap]
             begins[kind, cheap + output] = np.minimum(begins[kind, cheap + output], cheap)
+        # What a start then or later costs in any case is paid by requests that wait.
+        later = np.minimum.accumulate(evaluation.reduced_costs[:, ::-1], axis=1)[:, ::-1]
+        allowed = evaluation.reduced_costs <= gap
+        costs_above = np.where(allowed, evaluation.reduced_costs - later, NEVER)
         by_kind = np.argsort(kinds, kind="stable")
         return cls(
             states.arrivals[by_kind],
             states.outputs[by_kind],
             kinds[by_kind],
-            evaluation.reduced_costs[by_kind],
+            costs_above[by_kind],
             states.holds[firsts],
             copies,
             firsts,
@@ -105,6 +114,9 @@ class Requests(NamedTuple):
             np.random.default_rng(0).integers(1, 2**63, size, dtype=np.uint64),
             np.empty((len(firsts), int(longest.max())), dtype=np.int64),
             np.empty((states.together + 1, 4), dtype=np.int64),
+            np.empty(states.together + 1, dtype=np.int32),
+            np.empty(states.together + 1, dtype=np.int64),
+            np.empty_like(copies),
         )
 
 
@@ -113,12 +125,12 @@ PRICE, HOLD, LEFT, KIND, END = range(5)
 
 
 @compiled
-def fill_possible_states(requests: Requests, now: int, gap: int, possible: Integers) -> int:
+def fill_possible_states(requests: Requests, now: int, possible: Integers) -> int:
     """Fill in the states of a time that have a price then or later, and the least costs of starts.
 
     Those with most rounds left come first, equal ones one after the other.
     """
-    count, costs = 0, requests.reduced_costs
+    count, costs = 0, requests.costs_above
     last = costs.shape[1] - 1
     for left in range(requests.outputs.max() - 1, -1, -1):
         for i in range(len(requests.outputs)):
@@ -126,7 +138,7 @@ def fill_possible_states(requests: Requests, now: int, gap: int, possible: Integ
             if left >= requests.outputs[i] or start < requests.arrivals[i]:
                 continue
             # A start that leads here counts if it is within the gap and a price is to come.
-            if requests.ends[kind, now + left] >= now and costs[i, min(start, last)] <= gap:
+            if requests.ends[kind, now + left] >= now and costs[i, min(start, last)] < NEVER:
                 possible[count, PRICE] = requests.prices[now, requests.firsts[kind] + left]
                 possible[count, HOLD] = requests.peaks[kind] - left
                 possible[count, LEFT] = left
@@ -136,7 +148,7 @@ def fill_possible_states(requests: Requests, now: int, gap: int, possible: Integ
     requests.starting[:] = NEVER
     for i in range(len(requests.outputs)):
         cost = costs[i, min(now - 1, last)]
-        if requests.arrivals[i] < now and cost <= gap:
+        if requests.arrivals[i] < now and cost < NEVER:
             kind, left = requests.kinds[i], requests.outputs[i] - 1
             requests.starting[kind, left] = min(requests.starting[kind, left], cost)
     return count
@@ -211,7 +223,7 @@ class Sets(NamedTuple):
         return cut
 
 
-@compiled
+@borrowing
 def _other(rows: Integers, at: int) -> int:
     """Return the first row after this one with another state."""
     kind, left = rows[at, KIND], rows[at, LEFT]
@@ -220,7 +232,7 @@ def _other(rows: Integers, at: int) -> int:
     return at
 
 
-@compiled
+@borrowing
 def add_configurations(
     requests: Requests,
     now: int,
@@ -236,9 +248,9 @@ def add_configurations(
     Depth first by rounds left, descending: a member fits if it does at its completion.
     """
     width = requests.ends.shape[1]
-    stack = np.empty(requests.together + 1, dtype=np.int64)
-    members = np.empty(requests.together + 1, dtype=np.int32)
-    copies = requests.copies.copy()
+    stack, members, copies = requests.stack, requests.members, requests.left
+    for kind in range(len(copies)):
+        copies[kind] = requests.copies[kind]
     # A set of a smaller price has too much slack.
     lowest = requests.largest[now] - (below - cut) + 1
     at, many, held, value, count = 0, 0, 0, 0, 0
@@ -270,7 +282,7 @@ def add_configurations(
         at = _other(possible, at)
 
 
-@compiled
+@borrowing
 def extend(
     requests: Requests,
     now: int,
@@ -285,8 +297,7 @@ def extend(
     Ending members are sorted by price, descending.
     """
     width = requests.ends.shape[1]
-    members = np.empty(requests.together + 1, dtype=np.int32)
-    stack = np.empty(requests.together + 1, dtype=np.int64)
+    members, stack = requests.members, requests.stack
     for number in range(part[0], part[1]):
         many, held, cost = 0, 0, sets.costs[number] + requests.largest[now]
         while sets.members[number, many] != _NONE:
@@ -322,7 +333,7 @@ def extend(
     return True
 
 
-@compiled
+@borrowing
 def _next_ending(
     requests: Requests,
     ending: Integers,
@@ -350,7 +361,7 @@ def _next_ending(
     return len(ending)
 
 
-@compiled
+@borrowing
 def _fits(requests: Requests, members: Integers, many: int) -> bool:
     """Whether members of a set fit at each of their completions."""
     width = requests.ends.shape[1]
@@ -365,7 +376,7 @@ def _fits(requests: Requests, members: Integers, many: int) -> bool:
     return True
 
 
-@compiled
+@borrowing
 def _add_predecessors(
     requests: Requests, now: int, members: Integers, many: int, cost: int, below: int, into: Sets
 ) -> bool:
@@ -419,7 +430,7 @@ def _add_predecessors(
     return True
 
 
-@compiled
+@borrowing
 def _put(sets: Sets, key: np.uint64, members: Integers, many: int, cost: int) -> bool:
     """Add a set, or lower its cost; return whether it fitted."""
     last = np.uint64(len(sets.slots) - 1)

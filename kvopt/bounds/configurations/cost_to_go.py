@@ -121,7 +121,7 @@ class CostToGo:
     ) -> int:
         """Compute the carried sets of a time below a cost limit; return the limit used."""
         possible = np.empty((self._requests.outputs.sum(), END + 1), dtype=np.int64)
-        possible = possible[: fill_possible_states(self._requests, now, self._gap, possible)]
+        possible = possible[: fill_possible_states(self._requests, now, possible)]
         ending = possible[possible[:, END] == now]
         ending = ending[np.argsort(-ending[:, PRICE], kind="stable")]
         worth = None

@@ -176,7 +176,7 @@ def fill_rest(
         _add_members(states, label, active, (0, many), horizon, free, slacks)
         if len(table.keys):
             to_go = _cost_to_go(label, active, many, step.now, table)
-        rest[number] = max(to_go, waiting_cost + _least_slack(horizon, free, slacks, 2**62))
+        rest[number] = waiting_cost + max(to_go, _least_slack(horizon, free, slacks, 2**62))
 
 
 @compiled
@@ -357,18 +357,17 @@ def _expand(
         while True:
             # Keep the label that is reached, unless its least cost is above the gap.
             total = spent + step.largest - value
+            left = gap - total - waiting_cost
             if (
                 is_new
-                and total + waiting_cost <= gap
-                and (
-                    not has_cost_to_go
-                    or total + _cost_to_go(label, active, many, now, cost_to_go) <= gap
+                and left >= 0
+                and not (
+                    has_cost_to_go and _cost_to_go(label, active, many, now, cost_to_go) > left
                 )
             ):
                 slot = _slot(key, settled, children.labels, slots)
                 at = slots[slot]
                 if at < 0:
-                    left = gap - total - waiting_cost
                     is_kept = True
                     if looks_ahead:
                         if not is_added:

@@ -133,8 +133,7 @@ class ForwardSearch:
                     if width is None or step.gap <= lowest:
                         raise
                     step = step._replace(gap=lowest + (step.gap - lowest) // 2)
-            # What a checker repeats compares labels of the same waiting requests only.
-            one_more = width is None and self.lookahead is not None
+            one_more = width is None
             layer = undominated(layer, self.states, step.now, self.threads, one_more=one_more)
             if width is not None and len(layer.spent) > width:
                 layer = self._best_labels(layer, step, width)

@@ -48,12 +48,9 @@ _MIN_LOCAL_SEARCH, _LOCAL_SEARCH_FIRST = 20.0, 5.0
 whose beams soon find more."""
 _FIRST_LABELS = 1000
 """Labels in a round of the first search for a better bound."""
-_FEW, _FIRST_STAGES = 16, ((2, 2), (3, 4))
-"""For up to so many requests and for more: stages that begin with a beam each, and the stage with
-the first search for all better schedules, where no checker has to repeat it."""
-_TRIAL, _HARD = 1.5, 8.0
-"""Time of such a search as a factor of all time before; and such a factor for the seconds expected
-without look-ahead, beyond which the first one waits for one more stage."""
+_FIRST_SEARCH, _TRIAL = 2, 1.5
+"""The stage with the first search for all better schedules, and the time of such a search as a
+factor of all time before."""
 _HORIZON = 5
 """Rounds of the look-ahead of beam searches for many requests."""
 
@@ -123,9 +120,7 @@ def _bound_and_search(search: Search, many: bool, max_sets: int) -> None:
     count = len(search.instance)
     width, labels, forward, optimum = FIRST_WIDTH, _FIRST_LABELS, None, None
     patience = _CLIMB_BEFORE_SEARCH if count <= MOST_REQUESTS else 1.0
-    is_trial = not (many or search.checkable)
-    beams, first = _FIRST_STAGES[count > _FEW] if is_trial else (0, -1)
-    factor = _TRIAL if is_trial else 2.0
+    is_searched = count <= search.limits.params.exact_searchable
     began, searching = wall_time(), 0.0
     fixes = search.limits.presolve
     try:
@@ -135,24 +130,15 @@ def _bound_and_search(search: Search, many: bool, max_sets: int) -> None:
                 continue
             # Schedules first: better ones make the exhaustive search shorter.
             forward = Forward(search, ascent, ascent.evaluation, max_sets=max_sets)
-            if stage < beams or stage > first:
-                forward.search_with_beam(width, _HORIZON, repeats=many)
-                width = min(_GROWTH * width, WIDTH)
-            # Half of the time at most: a better bound makes the next search shorter.  Few requests
-            # are searched as soon as prices are fair, if no checker has to repeat it.
+            forward.search_with_beam(width, _HORIZON, repeats=many)
+            width = min(_GROWTH * width, WIDTH)
+            # Half of the time at most: a better bound makes the next search shorter.
             since = wall_time()
-            is_due = factor * searching <= since - began
-            if count <= search.limits.params.exact_searchable and is_due:
-                part = search.budget.part(0.5, factor * (since - began))
-                hardest = _HARD * (since - began) if stage == first else math.inf
-                if forward.raises(labels) or (
-                    stage >= first
-                    and forward.foreseen() <= hardest
-                    and forward.excludes_all(label_limit(search), part, many=many)
-                ):
+            if is_searched and stage >= _FIRST_SEARCH and _TRIAL * searching <= since - began:
+                part = search.budget.part(0.5, _TRIAL * (since - began))
+                if forward.raises(labels) or forward.excludes_all(label_limit(search), part):
                     optimum = search.schedule.objective
                 searching += wall_time() - since
-            if stage >= first:
                 labels = min(_GROWTH * labels, RISING_LABELS)
         # Prices rise no more: all remaining time is for the gap.
         if forward and not optimum:

@@ -22,14 +22,10 @@ _COMPLETIONS = 0.6
 NAME = "exact"
 """Name of the engine in `bounded_by` of its bounds."""
 
-_CAUTION = 3.0
-"""Factor on the expected seconds of a search for all better schedules."""
-_ENDLESS = 100.0
-"""Limit of the logarithm of that expectation, within the range of floats."""
 _MARGIN, _INSTANT = 0.8, 1e-3
 """Share of the remaining time for a search for a better bound, and its least seconds."""
 
-_FIRST_SETS, _MORE_SETS, _WORTH_IT = 10_000, 9, 1.5
+_FIRST_SETS, _MORE_SETS, _WORTH_IT = 2_000, 9, 1.5
 """Sets of a time in the first cost-to-go bounds, and the factor of the next ones."""
 
 FIRST_WIDTH, WIDER_WIDTH, _WIDER = 100, 3000, 3
@@ -45,11 +41,6 @@ RISING_LABELS = 30_000
 """Most labels in a round of a search for a better bound while prices rise."""
 _PLAIN = 1 / 20
 """Share of the labels of a proof that a search may keep before cost-to-go bounds are tried."""
-_REPEATED = 20_000
-"""Labels of a search without look-ahead that is tried for a proof before one with look-ahead."""
-_UNAIDED = 0.15
-"""Share of the labels of a proof with cost-to-go bounds that proves no optimum: a checker has no
-look-ahead and may keep ten times as many."""
 _CHECKABLE_SETS = 4_000_000
 """Sets of all times that `kvopt verify` finds in some minutes, with 2 GB."""
 _COMPLETION_WINDOW = 1 / 4
@@ -112,48 +103,20 @@ class Forward:
         self._budget = (search.schedule.objective - 1) * evaluation.denominator - evaluation.total
         self._lookaheads: dict[int, Lookahead | None] = {}
         self._completions: CostToGo | None = None
-        self._last = self._before = _NOTHING
 
     # ---- exhaustive -------------------------------------------------------------------
 
-    def excludes_all(self, max_labels: int, limit: Budget, *, many: bool) -> bool:
-        """Search for all better schedules if it should end in time; return whether it ended.
+    def excludes_all(self, max_labels: int, limit: Budget) -> bool:
+        """Search for all better schedules in that time; return whether it ended.
 
-        With many requests cost-to-go bounds come first, and targets that rise.  Only a search that
-        a checker repeats is foreseen: without look-ahead labels grow faster.
+        Cost-to-go bounds come first, then targets that rise.
         """
         before, self._limit = self._limit, limit
         try:
-            if many:
-                self.complete(limit.part(_COMPLETIONS))
-                return self.raises(max_labels, look_ahead=True)
-            if not self._search.checkable:
-                # A claim ends the search, so a short proof that a checker repeats comes first.
-                with suppress(TooWide):
-                    self.exclude(self._objective(), _REPEATED, look_ahead=False, in_all=_REPEATED)
-                    return True
-            elif self.foreseen() > limit.left:
-                return False
-            self.exclude(self._objective(), max_labels, look_ahead=not self._search.checkable)
-        except (TooWide, Stopped):
-            return False
+            self.complete(limit.part(_COMPLETIONS))
+            return self.raises(max_labels, look_ahead=True)
         finally:
             self._limit = before
-        return True
-
-    def foreseen(self) -> float:
-        """Return the expected seconds of a search for all better schedules, from `raises`.
-
-        Near the bound, labels grow with a power of the rise, farther away faster than that.
-        Look-ahead that keeps fewer of them takes about as long as keeping them.
-        """
-        last, before = self._last, self._before
-        if before.rise <= 0.0:
-            return math.inf
-        power = (last.kept - before.kept) / math.log(last.rise / before.rise)
-        farther = max(1.0, (self._objective() - self._evaluation.bound) / last.rise)
-        more = math.exp(min(power * math.log(farther), _ENDLESS))
-        return _CAUTION * last.seconds * more
 
     def raises(self, max_labels: int, *, look_ahead: bool = False, margin: float = _MARGIN) -> bool:
         """Raise the target towards the schedule; return whether the gap is closed.
@@ -170,7 +133,6 @@ class Forward:
         first = _FIRST_RISE * unknown
         rise = max(1.0, proved + first if look_ahead else max(first, proved / 2))
         growth, failed = 1.0, math.inf
-        self._last = self._before = _NOTHING
         # The known bound takes no labels with look-ahead, and a little more may take many.
         last = _NOTHING._replace(rise=float(proved)) if look_ahead else _NOTHING
         while not self._limit.over():
@@ -186,8 +148,7 @@ class Forward:
             if target >= self._objective():
                 return True
             growth = max(kept - last.kept, 0.1) / (rise - last.rise)
-            self._before, self._last = last, _Effort(rise, kept, wall_time() - began)
-            last = self._last
+            last = _Effort(rise, kept, wall_time() - began)
             more = min(_MORE_WORK, margin * self._limit.left / max(last.seconds, _INSTANT))
             if more < 1.0:
                 return False
@@ -233,9 +194,7 @@ class Forward:
                 break
             sets, before = int(more), completions.rise
 
-    def exclude(
-        self, target: int, max_labels: int, *, look_ahead: bool, in_all: int | None = None
-    ) -> int:
+    def exclude(self, target: int, max_labels: int, *, look_ahead: bool) -> int:
         """Exclude schedules below a target, or find the best; return the number of kept labels.
 
         Raises
@@ -245,12 +204,11 @@ class Forward:
         Stopped
             If it was asked to stop, or its time is up.
         """
-        search = self._search
-        forward = self._forward(
-            target, _EXCLUSION_HORIZON if look_ahead else 0, complete=look_ahead
-        )
-        if not look_ahead:
-            in_all = in_all or int(_PLAIN * self._checkable)
+        search, completed = self._search, look_ahead and self._completions is not None
+        # Cost-to-go bounds see more than the look-ahead, and a checker repeats them.
+        horizon = _EXCLUSION_HORIZON if look_ahead and not completed else 0
+        forward = self._forward(target, horizon, complete=completed)
+        in_all = None if look_ahead else int(_PLAIN * self._checkable)
         starts = forward.search_exhaustively(max_labels, self._limit, in_all=in_all)
         # Without starts no schedule is below the target; else none is below these, the best.
         if starts is not None:
@@ -267,16 +225,14 @@ class Forward:
     def _offer(self, target: int, kept: Sequence[int], *, look_ahead: bool) -> None:
         """Offer a bound that a search proved, with the proof if a checker can repeat it.
 
-        The checker has no look-ahead.  Cost-to-go bounds drop about as many labels, so the
-        proof needs them.  If only checkable bounds count, no other one is claimed, since a claim
-        might end the search.
+        The checker has no look-ahead, but cost-to-go bounds.  If only checkable bounds count, no
+        other one is claimed, since a claim might end the search.
         """
         search, first = self._search, self._search.instance.first_arrival
         completions = self._completions if look_ahead else None
         cuts, sets = (completions.cuts(first), completions.size) if completions else ((), 0)
-        is_bound = look_ahead and target < self._objective()
-        limit = self._checkable * (_UNAIDED if is_bound else 1.0)
-        if sum(kept) > limit or sets > _CHECKABLE_SETS or (look_ahead and not cuts):
+        is_long = sum(kept) > self._checkable or sets > _CHECKABLE_SETS
+        if is_long or (look_ahead and not cuts):
             if not search.checkable:
                 search.offer_claimed(target, NAME)
             return
