@@ -68,7 +68,7 @@ test-bounds: $(STAMP)
 	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(abspath $(CHECKED)) $(PYTEST) $(KERNEL_TESTS)
 
 # Kernels as plain Python, where measures of coverage see them, on cases that are small enough.
-KERNELS = $(shell grep -rlE --include='*.py' '^@(compiled|steering|borrowing)$$' kvopt | paste -sd, -)
+KERNELS = $(shell grep -rlE --include='*.py' '^@(compiled|steering|borrowing|inlined)$$' kvopt | paste -sd, -)
 coverage-kernels: $(STAMP)
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m coverage run --include=$(KERNELS) \
 		-m pytest -m interpreted $(KERNEL_TESTS)

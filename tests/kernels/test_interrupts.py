@@ -30,7 +30,7 @@ from kvopt.kernels.loop_calls import interruptible
 from kvopt.problem.clocks import Seconds
 
 COMMAND = [sys.executable, "-m", "kvopt"]
-COMPILERS = {"compiled", "steering", "borrowing", "machine_code", "_quick"}
+COMPILERS = {"compiled", "steering", "borrowing", "inlined", "machine_code", "_quick"}
 SCALARS = {"None", "int", "float", "bool", "Any", "tuple"}
 
 
