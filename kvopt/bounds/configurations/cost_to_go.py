@@ -60,10 +60,12 @@ class CostToGo:
     rise
         The least that a schedule below the target costs above the bound, in the same units.  If it
         is more than ``gap`` no such schedule exists.
+    is_whole
+        Whether the last tables have all sets within their window.
     """
 
     def __init__(self, states: States, evaluation: Evaluation, gap: int) -> None:
-        self.rise = 0
+        self.rise, self.is_whole = 0, False
         self._gap, self._last = gap, len(evaluation.prices) - 1
         self._kept: dict[int, tuple[Integers, Integers, int]] = {}
         self._max_sets = 0
@@ -91,13 +93,14 @@ class CostToGo:
         sets, others = (Sets.of(_ROOM * max_sets, self._requests.together) for _ in range(2))
         kept: dict[int, tuple[Integers, Integers, int]] = {}
         # After the last time the rest of every set costs nothing.
-        cut, lowest, narrowed = 0, 0, float(window)
+        cut, lowest, narrowed, is_whole = 0, 0, float(window), True
         for now in range(self._last, 0, -1):
             # Any cut is valid: near the lowest cost few sets are kept; beyond the gap none matter.
-            below = min(lowest + int(narrowed), self._gap + 1)
-            below = self._go_back(now, sets, cut, lowest, below, others, max_sets, limit)
+            wanted = min(lowest + int(narrowed), self._gap + 1)
+            below = self._go_back(now, sets, cut, lowest, wanted, others, max_sets, limit)
             if others.number > max_sets:
                 below = others.drop_dearest(max_sets)
+            is_whole &= below == wanted
             narrowed = float(max(below - lowest, 1))
             if 2 * others.number < max_sets:
                 narrowed = min(_WIDER * narrowed, float(window))
@@ -105,7 +108,7 @@ class CostToGo:
             costs = sets.costs[: sets.number]
             lowest = int(costs.min(initial=cut))
             kept[now - 1] = sets.keys[: sets.number].copy(), costs.copy(), cut
-        self._kept, self._max_sets = kept, max_sets
+        self._kept, self._max_sets, self.is_whole = kept, max_sets, is_whole
         self.rise = max(self.rise, lowest)
 
     def _go_back(

@@ -25,6 +25,7 @@ from kvopt.incumbent.interrupts import run_in_thread
 from kvopt.kernels.budget import wall_time
 from kvopt.search.exact.branch_search import search_branches
 from kvopt.search.exact.forward import (
+    FIRST_SETS,
     FIRST_WIDTH,
     MAX_SETS,
     NAME,
@@ -129,7 +130,8 @@ def _bound_and_search(search: Search, many: bool, max_sets: int) -> None:
             if count > MOST_REQUESTS:
                 continue
             # Schedules first: better ones make the exhaustive search shorter.
-            forward = Forward(search, ascent, ascent.evaluation, max_sets=max_sets)
+            sets = forward.sets if forward else FIRST_SETS
+            forward = Forward(search, ascent, ascent.evaluation, sets=sets, max_sets=max_sets)
             forward.search_with_beam(width, _HORIZON, repeats=many)
             width = min(_GROWTH * width, WIDTH)
             # Half of the time at most: a better bound makes the next search shorter.

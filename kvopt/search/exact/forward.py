@@ -25,7 +25,7 @@ NAME = "exact"
 _MARGIN, _INSTANT = 0.8, 1e-3
 """Share of the remaining time for a search for a better bound, and its least seconds."""
 
-_FIRST_SETS, _MORE_SETS, _WORTH_IT = 2_000, 9, 1.5
+FIRST_SETS, _MORE_SETS, _WORTH_IT = 2_000, 9, 1.5
 """Sets of a time in the first cost-to-go bounds, and the factor of the next ones."""
 
 FIRST_WIDTH, WIDER_WIDTH, _WIDER = 100, 3000, 3
@@ -83,8 +83,14 @@ class Forward:
         Prices and their bound.
     limit
         When it stops, by default with the search.
-    max_sets
-        Limit of the sets of states of a time with cost-to-go bounds, which drop labels.
+    sets, max_sets
+        Sets of states of a time with the first cost-to-go bounds, which drop labels; and their
+        limit.
+
+    Attributes
+    ----------
+    sets
+        The same in the last cost-to-go bounds.
     """
 
     def __init__(
@@ -93,11 +99,12 @@ class Forward:
         priced: DualAscent,
         evaluation: Evaluation,
         limit: Budget | None = None,
+        sets: int = FIRST_SETS,
         max_sets: int = MAX_SETS,
     ) -> None:
         assert search.schedule is not None
         self._search, self._priced, self._evaluation = search, priced, evaluation
-        self._limit, self._max_sets = limit or search.budget, max_sets
+        self._limit, self.sets, self._max_sets = limit or search.budget, sets, max_sets
         self._predecessors = predecessors_of(search.instance)
         # What reduced costs of the starts of a better schedule may sum to, over the denominator.
         self._budget = (search.schedule.objective - 1) * evaluation.denominator - evaluation.total
@@ -178,9 +185,9 @@ class Forward:
             max_sets = min(max_sets, _CHECKABLE_SETS // len(evaluation.prices))
         completions = self._completions = CostToGo(states, evaluation, self._budget)
         window = max(1, int(_COMPLETION_WINDOW * self._budget))
-        sets, before = min(_FIRST_SETS, max_sets), -1
         while True:
             began = wall_time()
+            sets = self.sets = min(self.sets, max_sets)
             with suppress(Stopped):
                 completions.fill(sets, window, limit)
             # Latency is an integer, so its bound is rounded up.
@@ -190,9 +197,9 @@ class Forward:
             in_time = sets * _MARGIN * limit.left / last
             in_memory = completions.sets_within(self._search.budget.memory_left // 2)
             more = min(_MORE_SETS * sets, max_sets, in_time, in_memory)
-            if more < _WORTH_IT * sets or completions.rise == before:
+            if completions.is_whole or more < _WORTH_IT * sets:
                 break
-            sets, before = int(more), completions.rise
+            self.sets = int(more)
 
     def exclude(self, target: int, max_labels: int, *, look_ahead: bool) -> int:
         """Exclude schedules below a target, or find the best; return the number of kept labels.
