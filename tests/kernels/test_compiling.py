@@ -32,7 +32,7 @@ from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.interrupts import signals_interrupt, waiting_within
 from kvopt.incumbent.limits import Limits
 from kvopt.kernels import compiler, linking
-from kvopt.kernels.compiled import compiled
+from kvopt.kernels.compiled import borrowing, compiled
 from kvopt.kernels.compiler import Place, compile_elsewhere
 
 COMMAND = [sys.executable, "-m", "kvopt"]
@@ -101,6 +101,14 @@ def test_python_can_call_a_function_that_was_compiled_for_another_one(tmp_path: 
         done = python("-c", command, cwd=tmp_path, env=cold(tmp_path / "kept"), check=True)
         assert done.stdout.split() == ["4", "2", "6"]
     assert machine_code(tmp_path / "kept") == 3
+
+
+def test_a_function_that_borrows_arrays_returns_none() -> None:
+    def first(rows: list[int]) -> list[int]:
+        return rows
+
+    with pytest.raises(TypeError, match="first returns more than a number"):
+        borrowing(first)
 
 
 SHAPES = "from typing import NamedTuple\nclass Point(NamedTuple):\n    x: int\n"
