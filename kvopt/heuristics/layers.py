@@ -30,8 +30,6 @@ _GROWTH = 2.0
 """Largest factor on the effort of the next beam; the first one shows how long others take."""
 _WORTH_WHILE = 0.5
 """No further beam is tried with less than this part of the effort of the last one."""
-_LAST = 0.8
-"""Share of the remaining time for the last beam: one that is late has no result worth keeping."""
 SHARED = 16
 """From so many expansions of a layer on threads share them; one thread is faster for fewer."""
 SEEN = 2048
@@ -337,7 +335,7 @@ def go_again(
 def next_effort(effort: float, took: float, left: float) -> float:
     """Return the effort of the next beam, 0 if too little time remains for a useful one."""
     took = max(took, 1e-3)
-    more = _GROWTH if left > _GROWTH**2 * took else _LAST * left / took
+    more = _GROWTH if left > _GROWTH**2 * took else 0.9 * left / took
     return more * effort if more >= _WORTH_WHILE else 0.0
 
 

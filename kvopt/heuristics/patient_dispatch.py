@@ -50,8 +50,8 @@ _UNHURRIED = 300
 """After so many requests in a row that lose nothing by waiting, later ones are not tried."""
 _WIDEST, _MOST_PATIENT = 200.0, 200.0
 """Limits of the draws: window in requests, and patience in times passed over."""
-_NEARBY, _NEAR = 0.8, 0.3
-"""Share of rules that are near the last one, and the deviation of the logarithms of their parts."""
+_NEAR = 0.3
+"""Deviation of the logarithm of a part of a rule that is near the last one."""
 _MOST_FILL = 2.0
 """Limit of the drawn value of filling memory, relative to its price."""
 _GAINING = 0.7
@@ -279,7 +279,7 @@ def draw_rule(
     choice, fill, allowed = usual[2], -1.0, np.inf
     if plain:
         return Rule(usual[0], usual[1], choice, usual[3], usual[4])
-    if uniform(rng) < _NEARBY:
+    if uniform(rng) < 0.5:
         window = usual[0] * np.exp(_NEAR * normal(rng))
         patience = usual[1] * np.exp(_NEAR * normal(rng))
         fill = usual[3] * np.exp(_NEAR * normal(rng))

@@ -62,7 +62,7 @@ _WEIGHTS = (1.0, 5.0)
 
 An expansion is too short to show how long a request waits that needs others to make room.
 """
-_DRAWS, _INTERVALS, _AHEAD = (8, 14), (4.0, 8.0), (2.5, 4.0)
+_DRAWS, _INTERVALS, _AHEAD = (8, 20), (6.0, 14.0), (2.5, 5.0)
 """Ranges: expansions of a node, requests started in a layer at full memory, and look-ahead in mean
 outputs.  Results of beams differ by as much as a doubled width adds."""
 _COPY = 8
