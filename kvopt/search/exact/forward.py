@@ -45,9 +45,9 @@ _CHECKABLE_SETS = 4_000_000
 """Sets of all times that `kvopt verify` finds in some minutes, with 2 GB."""
 _COMPLETION_WINDOW = 1 / 4
 """Window of sets with cost-to-go bounds, as a share of the budget."""
-_FIRST_RISE, _MORE_WORK = 1 / 64, 4.0
-"""Share of the gap that the first search for a better bound tries; factor of its labels from one
-search to the next."""
+_FIRST_RISE, _FARTHER, _MORE_WORK = 1 / 64, 3.0, 4.0
+"""Share of the gap that the first search for a better bound tries; the most that the next one adds,
+as a factor of what is tried; factor of its labels from one search to the next."""
 
 _BYTES, _BYTES_A_REQUEST = 100, 4
 """Bytes of a label with its extensions and their hash table, and more for each request."""
@@ -121,7 +121,11 @@ class Forward:
         before, self._limit = self._limit, limit
         try:
             self.complete(limit.part(_COMPLETIONS))
-            return self.raises(max_labels, look_ahead=True)
+            # A checker has no look-ahead, but cost-to-go bounds.
+            look_ahead = self._completions is not None or not self._search.checkable
+            return self.raises(max_labels, look_ahead=look_ahead)
+        except Stopped:
+            return False
         finally:
             self._limit = before
 
@@ -159,7 +163,8 @@ class Forward:
             more = min(_MORE_WORK, margin * self._limit.left / max(last.seconds, _INSTANT))
             if more < 1.0:
                 return False
-            rise += max(1.0, min(rise, math.log(more) / growth, (failed - rise) / 2))
+            farthest = min(_FARTHER * (rise - (proved if look_ahead else 0)), (failed - rise) / 2)
+            rise += max(1.0, min(farthest, math.log(more) / growth))
         return False
 
     def finishes(self, width: int) -> bool:
