@@ -170,9 +170,9 @@ class Forward:
     def finishes(self, width: int) -> bool:
         """Finish when prices do not rise any more; return whether the gap is closed.
 
-        First without cost-to-go bounds, then with them.
+        If there are too many sets for cost-to-go bounds, it has none.
         """
-        if self.raises(label_limit(self._search)):
+        if not CostToGo.fits(self._priced.states) and self.raises(label_limit(self._search)):
             return True
         self.complete(self._limit.part(_COMPLETIONS * _MARGIN))
         self.widen_beam(width, WIDER_WIDTH)
