@@ -17,7 +17,7 @@ from kvopt.bounds.configurations.states import States
 from kvopt.kernels.compiled import borrowing, compiled
 from kvopt.kernels.copying import copy_into
 
-_NONE = -1
+NONE = -1
 """Mark of an empty slot, and of the end of a set."""
 _CODE, _ALIKE, _START, _STARTED = range(4)
 """Columns of `Requests.runs`: a member, its copies, the cost of one start, how many start."""
@@ -174,12 +174,15 @@ class Sets(NamedTuple):
     Parameters
     ----------
     slots
-        Numbers of sets, `_NONE` in empty slots.
+        Numbers of sets, `NONE` in empty slots.
     keys, members, costs
         Hash, members and cost of each set.  Members are coded as peak times width plus completion,
         ascending.  The last row of members is for a set that is looked up.
     filled
         The number of sets, in an array of one.
+    afters, begun
+        For each set what it costs least with: the set of the next time, `NONE` for one that is not
+        kept, and the members that start.  Empty unless lines of sets are followed.
     """
 
     slots: Integers
@@ -187,16 +190,20 @@ class Sets(NamedTuple):
     members: Integers
     costs: Integers
     filled: Integers
+    afters: Integers
+    begun: Integers
 
     @classmethod
-    def of(cls, size: int, together: int) -> Sets:
-        """Return arrays for so many sets of so many members."""
+    def of(cls, size: int, together: int, *, lines: bool = False) -> Sets:
+        """Return arrays for so many sets of so many members, and for lines of sets."""
         return cls(
-            np.full(1 << (2 * size).bit_length(), _NONE, dtype=np.int32),
+            np.full(1 << (2 * size).bit_length(), NONE, dtype=np.int32),
             np.zeros(size, dtype=np.uint64),
-            np.full((size + 1, together + 1), _NONE, dtype=np.int32),
+            np.full((size + 1, together + 1), NONE, dtype=np.int32),
             np.zeros(size, dtype=np.int64),
             np.zeros(1, dtype=np.int64),
+            np.full(size * lines, NONE, dtype=np.int32),
+            np.full((size * lines + 1, together + 1), NONE, dtype=np.int32),
         )
 
     @property
@@ -206,7 +213,7 @@ class Sets(NamedTuple):
 
     def clear(self) -> None:
         """Drop all sets."""
-        self.slots[:] = _NONE
+        self.slots[:] = NONE
         self.filled[0] = 0
 
     def drop_dearest(self, limit: int) -> int:
@@ -217,8 +224,9 @@ class Sets(NamedTuple):
         costs = self.costs[: self.number]
         cut = int(np.partition(costs, limit)[limit])
         which = np.flatnonzero(costs < cut)
-        for part in (self.keys, self.members, self.costs):
-            part[: len(which)] = part[which]
+        for part in (self.keys, self.members, self.costs, self.afters, self.begun):
+            if len(part) >= len(costs):
+                part[: len(which)] = part[which]
         self.filled[0] = len(which)
         return cut
 
@@ -269,7 +277,7 @@ def add_configurations(
             count += 1
             cost = requests.largest[now] - value + cut
             if count > limit or not _add_predecessors(
-                requests, now, members, many, cost, below, into
+                requests, now, members, many, cost, below, into, NONE
             ):
                 return False
         if many == 0:
@@ -300,7 +308,7 @@ def extend(
     members, stack = requests.members, requests.stack
     for number in range(part[0], part[1]):
         many, held, cost = 0, 0, sets.costs[number] + requests.largest[now]
-        while sets.members[number, many] != _NONE:
+        while sets.members[number, many] != NONE:
             code = sets.members[number, many]
             kind, left = code // width, code % width - now
             members[many] = code
@@ -313,7 +321,7 @@ def extend(
         while True:
             all_fit = True
             if is_new and cost < below:
-                all_fit = _add_predecessors(requests, now, members, many, cost, below, into)
+                all_fit = _add_predecessors(requests, now, members, many, cost, below, into, number)
             if not all_fit:
                 return False
             at = _next_ending(requests, ending, at, members, many, held, cost, below)
@@ -378,15 +386,22 @@ def _fits(requests: Requests, members: Integers, many: int) -> bool:
 
 @borrowing
 def _add_predecessors(
-    requests: Requests, now: int, members: Integers, many: int, cost: int, below: int, into: Sets
+    requests: Requests,
+    now: int,
+    members: Integers,
+    many: int,
+    cost: int,
+    below: int,
+    into: Sets,
+    after: int,
 ) -> bool:
     """Add all sets that may have led to a set; return whether all cheap ones fitted.
 
     Members that have just started were not carried: their reduced costs are paid.  If copies of a
     member may also have started before, every number of starts among them is tried.
     """
-    width, carried = requests.ends.shape[1], into.members[-1]
-    runs, paid, at = 0, cost, 0
+    width, carried, begun = requests.ends.shape[1], into.members[-1], into.begun[-1]
+    runs, paid, at, sure = 0, cost, 0, 0
     while at < many:
         code, first = members[at], at
         while at < many and members[at] == code:
@@ -396,14 +411,20 @@ def _add_predecessors(
         # No earlier start leads there: all copies have just started.
         if requests.begins[kind, end] >= now - 1:
             paid += (at - first) * start
+            for _ in range(at - first):
+                begun[sure] = code
+                sure += 1
         else:
             requests.runs[runs, _CODE], requests.runs[runs, _ALIKE] = code, at - first
             requests.runs[runs, _START], requests.runs[runs, _STARTED] = start, 0
             runs += 1
     alike = requests.runs[:runs]
     while paid < below:
-        count, key = 0, np.uint64(0)
+        count, key, new = 0, np.uint64(0), sure
         for code, copies, _, started in alike:
+            for _ in range(started):
+                begun[new] = code
+                new += 1
             for _ in range(copies - started):
                 place = count
                 while place > 0 and carried[place - 1] > code:
@@ -412,7 +433,8 @@ def _add_predecessors(
                 carried[place] = code
                 count += 1
                 key += requests.zobrist[code // width, code % width]
-        if not _put(into, key, carried, count, paid):
+        begun[new] = NONE
+        if not _put(into, key, carried, count, paid, after):
             return False
         # The next choice, as with the digits of a number; one start more never costs less.
         digit = 0
@@ -431,13 +453,13 @@ def _add_predecessors(
 
 
 @borrowing
-def _put(sets: Sets, key: np.uint64, members: Integers, many: int, cost: int) -> bool:
+def _put(sets: Sets, key: np.uint64, members: Integers, many: int, cost: int, after: int) -> bool:
     """Add a set, or lower its cost; return whether it fitted."""
     last = np.uint64(len(sets.slots) - 1)
     place = np.int64((key ^ (key >> np.uint64(32))) & last)
     number = sets.slots[place]
     while number >= 0:
-        at, same = 0, sets.keys[number] == key and sets.members[number, many] == _NONE
+        at, same = 0, sets.keys[number] == key and sets.members[number, many] == NONE
         while same and at < many:
             same = sets.members[number, at] == members[at]
             at += 1
@@ -445,17 +467,23 @@ def _put(sets: Sets, key: np.uint64, members: Integers, many: int, cost: int) ->
             break
         place = (place + 1) & np.int64(last)
         number = sets.slots[place]
-    if number >= 0:
-        sets.costs[number] = min(sets.costs[number], cost)
+    is_new = number < 0
+    if not is_new and sets.costs[number] <= cost:
         return True
-    number = sets.filled[0]
-    if number == len(sets.costs):
-        return False
-    sets.filled[0] += 1
-    sets.slots[place], sets.keys[number], sets.costs[number] = number, key, cost
-    for at in range(many):
-        sets.members[number, at] = members[at]
-    sets.members[number, many] = _NONE
+    if is_new:
+        number = sets.filled[0]
+        if number == len(sets.costs):
+            return False
+        sets.filled[0] += 1
+        sets.slots[place], sets.keys[number] = number, key
+        for at in range(many):
+            sets.members[number, at] = members[at]
+        sets.members[number, many] = NONE
+    sets.costs[number] = cost
+    if len(sets.afters):
+        sets.afters[number] = after
+        for at in range(sets.begun.shape[1]):
+            sets.begun[number, at] = sets.begun[-1, at]
     return True
 
 

@@ -12,10 +12,13 @@ at most theirs.  That this is valid is Claim 3.13 of docs/theory.
 
 from __future__ import annotations
 
+from collections import Counter
+
 import numpy as np
 
 from kvopt.bounds.configurations.carried_sets import (
     END,
+    NONE,
     PRICE,
     Requests,
     Sets,
@@ -27,7 +30,7 @@ from kvopt.bounds.configurations.carried_sets import (
 )
 from kvopt.bounds.configurations.evaluation import Evaluation
 from kvopt.bounds.configurations.labels import NO_COST_TO_GO, CostToGoTable, Integers
-from kvopt.bounds.configurations.states import States
+from kvopt.bounds.configurations.states import Shape, States
 from kvopt.errors import Stopped
 from kvopt.kernels.budget import Budget
 
@@ -68,6 +71,7 @@ class CostToGo:
         self.rise, self.is_whole = 0, False
         self._gap, self._last = gap, len(evaluation.prices) - 1
         self._kept: dict[int, tuple[Integers, Integers, int]] = {}
+        self._lines: list[tuple[Integers, Integers]] = []
         self._max_sets = 0
         self._requests = Requests.of(states, evaluation, gap)
         self._kinds = np.unique(states.firsts, return_inverse=True)[1]
@@ -78,7 +82,7 @@ class CostToGo:
         cells = int(states.outputs.sum()) * (states.together + 1) * (states.memory + 1)
         return states.workers == 1 and cells <= _MOST_CELLS
 
-    def fill(self, max_sets: int, window: int, limit: Budget) -> None:
+    def fill(self, max_sets: int, window: int, limit: Budget, *, lines: bool = False) -> None:
         """Go backwards through all times; `Stopped` leaves earlier tables valid.
 
         Parameters
@@ -89,9 +93,13 @@ class CostToGo:
             Sets are kept that cost less than so much more than the cheapest.
         limit
             When to stop.
+        lines
+            Whether `starts_of_cheapest` will be asked.
         """
-        sets, others = (Sets.of(_ROOM * max_sets, self._requests.together) for _ in range(2))
+        size, together = _ROOM * max_sets, self._requests.together
+        sets, others = (Sets.of(size, together, lines=lines) for _ in range(2))
         kept: dict[int, tuple[Integers, Integers, int]] = {}
+        self._lines = []
         # After the last time the rest of every set costs nothing.
         cut, lowest, narrowed, is_whole = 0, 0, float(window), True
         for now in range(self._last, 0, -1):
@@ -108,6 +116,10 @@ class CostToGo:
             costs = sets.costs[: sets.number]
             lowest = int(costs.min(initial=cut))
             kept[now - 1] = sets.keys[: sets.number].copy(), costs.copy(), cut
+            if lines:
+                self._lines.append(
+                    (sets.afters[: sets.number].copy(), sets.begun[: sets.number].copy())
+                )
         self._kept, self._max_sets, self.is_whole = kept, max_sets, is_whole
         self.rise = max(self.rise, lowest)
 
@@ -152,6 +164,25 @@ class CostToGo:
                     break
             else:
                 return below
+
+    def starts_of_cheapest(self) -> Counter[Shape] | None:
+        """Return how often each shape starts in the cheapest line of sets, None if it is cut."""
+        counts: Counter[Shape] = Counter()
+        width, at = self._requests.ends.shape[1], 0
+        # At time 0 the empty set is the only one.
+        for now, (afters, begun) in enumerate(reversed(self._lines)):
+            if at >= len(afters):
+                return None
+            for code in begun[at].tolist():
+                if code == NONE:
+                    break
+                kind, end = divmod(code, width)
+                peak, output = int(self._requests.peaks[kind]), end - now
+                counts[peak - output, output] += 1
+            at = int(afters[at])
+            if at == NONE:
+                return counts if now + 1 == len(self._lines) else None
+        return counts
 
     @property
     def size(self) -> int:

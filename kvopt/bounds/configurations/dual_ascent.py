@@ -9,7 +9,8 @@ in a small cache prices have few knots, and no start is removed.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from copy import copy
 
 import numpy as np
 
@@ -22,7 +23,7 @@ from kvopt.bounds.configurations.evaluation import (
     total_of,
 )
 from kvopt.bounds.configurations.size import check_large, check_size
-from kvopt.bounds.configurations.states import Knots, States
+from kvopt.bounds.configurations.states import Knots, Shape, States
 from kvopt.bounds.fluid import fluid_prices
 from kvopt.incumbent.proofs import CheckedBound, ConfigurationProof, StatePrices
 from kvopt.kernels.budget import Budget
@@ -174,6 +175,27 @@ class DualAscent:
             tuple(map(tuple, numerators.tolist())),
         )
         return numerators, denominator
+
+    def with_entry_prices(self, more: Mapping[Shape, float]) -> DualAscent:
+        """Return a copy whose least cost of each shape is so many rounds higher, if starts allow.
+
+        The first state of a request gets dearer where a start costs less than that.  So the bound
+        of the prices falls, and cost-to-go bounds, which depend on least costs alone, may rise.
+        All times become knots.
+        """
+        assert self._latest is not None
+        states, evaluation, knots = self.states, self.evaluation, Knots.every(1, self._last)
+        unit, numerators = evaluation.denominator, evaluation.prices[1:].copy()
+        shapes = list(zip(states.peaks - states.outputs, states.outputs, strict=True))
+        for shape, rounds in more.items():
+            i = shapes.index(shape)
+            lacking = int(rounds * unit) - evaluation.reduced_costs[i, :-1]
+            numerators[:, states.firsts[i] + states.outputs[i] - 1] += np.maximum(lacking, 0)
+        other = copy(self)
+        rows = tuple(map(tuple, numerators.tolist()))
+        other._latest = StatePrices(unit, self._latest.peaks, tuple(knots.times.tolist()), rows)
+        other.evaluation = evaluate(states, knots, self.starts, numerators, unit)
+        return other
 
     def fix_starts(self, evaluation: Evaluation, target: int) -> None:
         """Remove the starts that no schedule below the target can have, if they are many.

@@ -17,6 +17,9 @@ from kvopt.bounds.configurations.size import longest_of_peaks, most_together
 from kvopt.problem.arrays import Flags, Floats, Integers
 from kvopt.problem.instance import Instance
 
+Shape = tuple[int, int]
+"""Prompt and output."""
+
 
 class States(NamedTuple):
     """The states that requests of an instance can be in, as compiled loops take them.

@@ -25,7 +25,6 @@ from kvopt.incumbent.interrupts import run_in_thread
 from kvopt.kernels.budget import wall_time
 from kvopt.search.exact.branch_search import search_branches
 from kvopt.search.exact.forward import (
-    FIRST_SETS,
     FIRST_WIDTH,
     MAX_SETS,
     NAME,
@@ -130,8 +129,8 @@ def _bound_and_search(search: Search, many: bool, max_sets: int) -> None:
             if count > MOST_REQUESTS:
                 continue
             # Schedules first: better ones make the exhaustive search shorter.
-            sets = forward.sets if forward else FIRST_SETS
-            forward = Forward(search, ascent, ascent.evaluation, sets=sets, max_sets=max_sets)
+            evaluation = ascent.evaluation
+            forward = Forward(search, ascent, evaluation, None, max_sets, forward, sharpens=many)
             forward.search_with_beam(width, _HORIZON, repeats=many)
             width = min(_GROWTH * width, WIDTH)
             # Half of the time at most: a better bound makes the next search shorter.

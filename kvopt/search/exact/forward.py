@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
 from typing import NamedTuple
@@ -13,6 +14,7 @@ from kvopt.bounds.configurations.evaluation import Evaluation
 from kvopt.bounds.configurations.expand import TooWide
 from kvopt.bounds.configurations.forward_search import FULL_LAYERS, ForwardSearch, predecessors_of
 from kvopt.bounds.configurations.lookahead_tables import Lookahead
+from kvopt.bounds.configurations.states import Shape
 from kvopt.errors import Stopped
 from kvopt.incumbent.incumbent import Search
 from kvopt.kernels.budget import Budget, wall_time
@@ -25,7 +27,7 @@ NAME = "exact"
 _MARGIN, _INSTANT = 0.8, 1e-3
 """Share of the remaining time for a search for a better bound, and its least seconds."""
 
-FIRST_SETS, _MORE_SETS, _WORTH_IT = 2_000, 9, 1.5
+_FIRST_SETS, _MORE_SETS, _WORTH_IT = 2_000, 9, 1.5
 """Sets of a time in the first cost-to-go bounds, and the factor of the next ones."""
 
 FIRST_WIDTH, WIDER_WIDTH, _WIDER = 100, 3000, 3
@@ -45,6 +47,16 @@ _CHECKABLE_SETS = 4_000_000
 """Sets of all times that `kvopt verify` finds in some minutes, with 2 GB."""
 _COMPLETION_WINDOW = 1 / 4
 """Window of sets with cost-to-go bounds, as a share of the budget."""
+_FIRST_TABLES, _SHARPENING, _FEWER_SETS = 0.1, 0.9, 8
+"""Shares of the time of cost-to-go bounds until least costs are raised, and for that; and the
+factor by which these begin with fewer sets."""
+_FIRST_SHARE, _LONGER, _SHORTER = 0.2, 1.2, 0.5
+"""The first step of least costs as a share of that which would close the gap, and the factors of
+the next one."""
+_LEAST_GAIN, _MOST_FAILS = 3e-3, 5
+"""Share of the gap that a step gains at least, and steps without that after which they end."""
+_NEW = 0.6
+"""Weight of the last line of sets in the direction of a step; those before it have the rest."""
 _FIRST_RISE, _FARTHER, _MORE_WORK = 1 / 64, 3.0, 4.0
 """Share of the gap that the first search for a better bound tries; the most that the next one adds,
 as a factor of what is tried; factor of its labels from one search to the next."""
@@ -83,14 +95,12 @@ class Forward:
         Prices and their bound.
     limit
         When it stops, by default with the search.
-    sets, max_sets
-        Sets of states of a time with the first cost-to-go bounds, which drop labels; and their
-        limit.
-
-    Attributes
-    ----------
-    sets
-        The same in the last cost-to-go bounds.
+    max_sets
+        Limit of the sets of states of a time with cost-to-go bounds, which drop labels.
+    last
+        Searches with prices of an evaluation before, whose sets and least costs come first.
+    sharpens
+        Whether least costs are raised for cost-to-go bounds: for more than few requests.
     """
 
     def __init__(
@@ -99,15 +109,20 @@ class Forward:
         priced: DualAscent,
         evaluation: Evaluation,
         limit: Budget | None = None,
-        sets: int = FIRST_SETS,
         max_sets: int = MAX_SETS,
+        last: Forward | None = None,
+        *,
+        sharpens: bool = False,
     ) -> None:
         assert search.schedule is not None
         self._search, self._priced, self._evaluation = search, priced, evaluation
-        self._limit, self.sets, self._max_sets = limit or search.budget, sets, max_sets
+        self._limit, self._max_sets, self._sharpens = limit or search.budget, max_sets, sharpens
         self._predecessors = predecessors_of(search.instance)
-        # What reduced costs of the starts of a better schedule may sum to, over the denominator.
-        self._budget = (search.schedule.objective - 1) * evaluation.denominator - evaluation.total
+        self._budget = self._gap_of(evaluation)
+        self._window = max(1, int(_COMPLETION_WINDOW * self._budget))
+        # Sets of a time in cost-to-go bounds, and rounds by which least costs are raised.
+        self._sets: int = last._sets if last else _FIRST_SETS
+        self._more: dict[Shape, float] = last._more if last else {}
         self._lookaheads: dict[int, Lookahead | None] = {}
         self._completions: CostToGo | None = None
 
@@ -174,37 +189,107 @@ class Forward:
         """
         if not CostToGo.fits(self._priced.states) and self.raises(label_limit(self._search)):
             return True
-        self.complete(self._limit.part(_COMPLETIONS * _MARGIN))
+        self.complete(self._limit.part(_COMPLETIONS))
         self.widen_beam(width, WIDER_WIDTH)
         return self.raises(label_limit(self._search), look_ahead=True)
 
     def complete(self, limit: Budget) -> None:
-        """Compute cost-to-go bounds of more and more sets in that time, and offer their value.
+        """Compute cost-to-go bounds in that time, and offer their value.
 
-        For a checkable result their number is limited to some minutes of `kvopt verify`.
+        For a checkable result their sets are limited to some minutes of `kvopt verify`.
         """
-        states, evaluation, max_sets = self._priced.states, self._evaluation, self._max_sets
+        states, evaluation = self._priced.states, self._evaluation
         if not CostToGo.fits(states):
             return
         if self._search.checkable:
-            max_sets = min(max_sets, _CHECKABLE_SETS // len(evaluation.prices))
-        completions = self._completions = CostToGo(states, evaluation, self._budget)
-        window = max(1, int(_COMPLETION_WINDOW * self._budget))
+            self._max_sets = min(self._max_sets, _CHECKABLE_SETS // len(evaluation.prices))
+        if not self._sharpens:
+            self._tabulate(limit)
+            return
+        self._tabulate(limit.part(_FIRST_TABLES))
+        if not self._sharpen(limit.part(_SHARPENING)):
+            self._sets *= 2
+            self._tabulate(limit)
+
+    def _tabulate(self, limit: Budget) -> None:
+        """Compute cost-to-go bounds of more and more sets, and offer their value."""
+        evaluation, max_sets = self._evaluation, self._max_sets
+        completions, before = CostToGo(self._priced.states, evaluation, self._budget), -1
         while True:
             began = wall_time()
-            sets = self.sets = min(self.sets, max_sets)
+            sets = self._sets = min(self._sets, max_sets)
             with suppress(Stopped):
-                completions.fill(sets, window, limit)
-            # Latency is an integer, so its bound is rounded up.
-            proved = -(-(evaluation.total + completions.rise) // evaluation.denominator)
-            self._offer(min(proved, self._objective()), (), look_ahead=True)
+                completions.fill(sets, self._window, limit)
+                self._completions = completions
+            self._offer_completions()
             last = max(wall_time() - began, _INSTANT)
             in_time = sets * _MARGIN * limit.left / last
             in_memory = completions.sets_within(self._search.budget.memory_left // 2)
             more = min(_MORE_SETS * sets, max_sets, in_time, in_memory)
-            if completions.is_whole or more < _WORTH_IT * sets:
+            is_final = completions.is_whole or completions.rise == before
+            if is_final or more < _WORTH_IT * sets:
                 break
-            self.sets = int(more)
+            self._sets, before = int(more), completions.rise
+
+    def _sharpen(self, limit: Budget) -> bool:
+        """Raise the least costs of shapes that the cheapest line of sets starts too seldom.
+
+        A step by what is missing is lengthened while the bound rises, and shortened else.  Returns
+        whether it rose.
+        """
+        base, shapes = self._priced, Counter(r.shape for r in self._search.instance)
+        sets = max(_FIRST_SETS, self._sets // _FEWER_SETS)
+        more, missing, square = dict(self._more), dict.fromkeys(shapes, 0.0), 0.0
+        share, fails, best = _FIRST_SHARE, 0, -math.inf
+        while fails < _MOST_FAILS and not limit.over():
+            priced = base.with_entry_prices(more)
+            evaluation = priced.evaluation
+            completions = CostToGo(priced.states, evaluation, self._gap_of(evaluation))
+            try:
+                completions.fill(sets, self._window, limit, lines=True)
+            except Stopped:
+                break
+            value = (evaluation.total + completions.rise) / evaluation.denominator
+            counts = completions.starts_of_cheapest()
+            if counts is None and value > best and sets < self._sets:
+                sets = min(2 * sets, self._sets)
+                continue
+            unknown = self._objective() - max(value, best)
+            if counts is not None and value > best:
+                fails = 0 if value > best + _LEAST_GAIN * unknown else fails + 1
+                best, share, self._more = value, min(_LONGER * share, 1.0), more
+                self._priced, self._evaluation = priced, evaluation
+                self._budget, self._completions = self._gap_of(evaluation), completions
+                self._lookaheads.clear()
+                # What the line starts too seldom gets dearer; lines before it count less and less.
+                missing = {
+                    shape: _NEW * (number - counts[shape]) + (1 - _NEW) * missing[shape]
+                    for shape, number in shapes.items()
+                }
+                square = sum((n - counts[shape]) ** 2 / n for shape, n in shapes.items())
+            else:
+                fails, share = fails + 1, _SHORTER * share
+            if not square:  # no line yet, or it is a schedule
+                break
+            step = share * unknown / square
+            more = {
+                shape: max(0.0, self._more.get(shape, 0.0) + step * missing[shape] / number)
+                for shape, number in shapes.items()
+            }
+        self._offer_completions()
+        return best > -math.inf
+
+    def _offer_completions(self) -> None:
+        """Offer the value of cost-to-go bounds with nothing decided."""
+        if self._completions is not None:
+            # Latency is an integer, so its bound is rounded up.
+            total = self._evaluation.total + self._completions.rise
+            proved = -(-total // self._evaluation.denominator)
+            self._offer(min(proved, self._objective()), (), look_ahead=True)
+
+    def _gap_of(self, evaluation: Evaluation) -> int:
+        """Return what reduced costs and slacks of a better schedule may sum to."""
+        return (self._objective() - 1) * evaluation.denominator - evaluation.total
 
     def exclude(self, target: int, max_labels: int, *, look_ahead: bool) -> int:
         """Exclude schedules below a target, or find the best; return the number of kept labels.
