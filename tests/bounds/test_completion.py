@@ -15,6 +15,7 @@ import brute_force
 import numpy as np
 import pytest
 from effort import many
+from known import known
 from strategies import instance_of, plain, random_instances
 from test_configurations import drawn_knots, drawn_prices, drawn_starts
 from test_forward_search import LIMIT, climbed, lookahead_of, tel_of
@@ -209,6 +210,26 @@ def test_searches_find_the_same(seed: int) -> None:
             kept, helped_kept = kept + sum(forward.kept), helped_kept + sum(helped.kept)
     assert helped_kept < kept
     assert reached > 0
+
+
+def test_a_line_of_sets_tells_how_often_each_shape_starts() -> None:
+    """Two requests that fit one after the other alone: the cheapest line starts each once."""
+    instance = instance_of(6, [(0, 2, 4), (0, 3, 3)])
+    states = States.of(instance)
+    knots = drawn_knots(random.Random(1), 12)
+    prices = np.ones((len(knots.times), len(states.holds)), dtype=np.int64)
+    evaluation = evaluate(states, knots, states.all_starts(12), prices, 1)
+    rest = CostToGo(states, evaluation, 10**6)
+    rest.fill(10**4, 10**6, Budget())
+    assert rest.starts_of_cheapest() == Counter()
+    rise = rest.rise
+    rest.fill(10**4, 10**6, Budget(), lines=True)
+    counts = known(rest.starts_of_cheapest())
+    assert rest.rise == rise
+    assert set(counts) <= {(2, 4), (3, 3)}
+    assert sum(counts.values()) > 0
+    rest.fill(1, 1, Budget(), lines=True)
+    assert rest.starts_of_cheapest() is None
 
 
 @pytest.mark.slow

@@ -47,10 +47,10 @@ _CHECKABLE_SETS = 4_000_000
 """Sets of all times that `kvopt verify` finds in some minutes, with 2 GB."""
 _COMPLETION_WINDOW = 1 / 4
 """Window of sets with cost-to-go bounds, as a share of the budget."""
-_FIRST_TABLES, _SHARPENING, _FEWER_SETS = 0.1, 0.9, 8
+_FIRST_TABLES, _SHARPENING, _FEWER_SETS = 0.1, 0.9, 4
 """Shares of the time of cost-to-go bounds until least costs are raised, and for that; and the
 factor by which these begin with fewer sets."""
-_FIRST_SHARE, _LONGER, _SHORTER = 0.2, 1.2, 0.5
+_FIRST_SHARE, _LONGER, _SHORTER = 0.15, 1.2, 0.6
 """The first step of least costs as a share of that which would close the gap, and the factors of
 the next one."""
 _LEAST_GAIN, _MOST_FAILS = 3e-3, 5
@@ -240,7 +240,7 @@ class Forward:
         base, shapes = self._priced, Counter(r.shape for r in self._search.instance)
         sets = max(_FIRST_SETS, self._sets // _FEWER_SETS)
         more, missing, square = dict(self._more), dict.fromkeys(shapes, 0.0), 0.0
-        share, fails, best = _FIRST_SHARE, 0, -math.inf
+        share, fails, best, before = _FIRST_SHARE, 0, -math.inf, 0
         while fails < _MOST_FAILS and not limit.over():
             priced = base.with_entry_prices(more)
             evaluation = priced.evaluation
@@ -251,9 +251,6 @@ class Forward:
                 break
             value = (evaluation.total + completions.rise) / evaluation.denominator
             counts = completions.starts_of_cheapest()
-            if counts is None and value > best and sets < self._sets:
-                sets = min(2 * sets, self._sets)
-                continue
             unknown = self._objective() - max(value, best)
             if counts is not None and value > best:
                 fails = 0 if value > best + _LEAST_GAIN * unknown else fails + 1
@@ -267,10 +264,14 @@ class Forward:
                     for shape, number in shapes.items()
                 }
                 square = sum((n - counts[shape]) ** 2 / n for shape, n in shapes.items())
-            else:
-                fails, share = fails + 1, _SHORTER * share
-            if not square:  # no line yet, or it is a schedule
-                break
+            else:  # too few sets cut lines off and make bounds lower, as do long steps
+                fails, share, before = fails + 1, _SHORTER * share, sets
+                in_memory = completions.sets_within(self._search.budget.memory_left // 4)
+                sets = max(sets, min(2 * sets, self._max_sets, in_memory))
+            if not square and (counts is not None or sets == before):
+                break  # the line is a schedule, or there is none
+            if not square:
+                continue
             step = share * unknown / square
             more = {
                 shape: max(0.0, self._more.get(shape, 0.0) + step * missing[shape] / number)
