@@ -214,7 +214,8 @@ class Forward:
     def _tabulate(self, limit: Budget) -> None:
         """Compute cost-to-go bounds of more and more sets, and offer their value."""
         evaluation, max_sets = self._evaluation, self._max_sets
-        completions, before = CostToGo(self._priced.states, evaluation, self._budget), -1
+        completions = CostToGo(self._priced.states, evaluation, self._budget)
+        rise, fewer = -1, self._sets
         while True:
             began = wall_time()
             sets = self._sets = min(self._sets, max_sets)
@@ -222,14 +223,16 @@ class Forward:
                 completions.fill(sets, self._window, limit)
                 self._completions = completions
             self._offer_completions()
+            if completions.rise == rise:
+                self._sets = fewer  # which do as well
+                break
             last = max(wall_time() - began, _INSTANT)
             in_time = sets * _MARGIN * limit.left / last
             in_memory = completions.sets_within(self._search.budget.memory_left // 2)
             more = min(_MORE_SETS * sets, max_sets, in_time, in_memory)
-            is_final = completions.is_whole or completions.rise == before
-            if is_final or more < _WORTH_IT * sets:
+            if completions.is_whole or more < _WORTH_IT * sets:
                 break
-            self._sets, before = int(more), completions.rise
+            self._sets, rise, fewer = int(more), completions.rise, sets
 
     def _sharpen(self, limit: Budget) -> bool:
         """Raise the least costs of shapes that the cheapest line of sets starts too seldom.
@@ -240,7 +243,7 @@ class Forward:
         base, shapes = self._priced, Counter(r.shape for r in self._search.instance)
         sets = max(_FIRST_SETS, self._sets // _FEWER_SETS)
         more, missing, square = dict(self._more), dict.fromkeys(shapes, 0.0), 0.0
-        share, fails, best, before = _FIRST_SHARE, 0, -math.inf, 0
+        share, fails, best = _FIRST_SHARE, 0, -math.inf
         while fails < _MOST_FAILS and not limit.over():
             priced = base.with_entry_prices(more)
             evaluation = priced.evaluation
@@ -264,12 +267,13 @@ class Forward:
                     for shape, number in shapes.items()
                 }
                 square = sum((n - counts[shape]) ** 2 / n for shape, n in shapes.items())
-            else:  # too few sets cut lines off and make bounds lower, as do long steps
-                fails, share, before = fails + 1, _SHORTER * share, sets
-                in_memory = completions.sets_within(self._search.budget.memory_left // 4)
-                sets = max(sets, min(2 * sets, self._max_sets, in_memory))
-            if not square and (counts is not None or sets == before):
-                break  # the line is a schedule, or there is none
+            else:  # a long step makes bounds lower, and so do too few sets, which cut lines off
+                fails, share = fails + 1, _SHORTER * share
+                if counts is None or fails % 2 == 0:
+                    in_memory = completions.sets_within(self._search.budget.memory_left // 4)
+                    sets = max(sets, min(2 * sets, self._max_sets, in_memory))
+            if not square and counts is not None:
+                break  # the line is a schedule
             if not square:
                 continue
             step = share * unknown / square
