@@ -43,6 +43,8 @@ RISING_LABELS = 30_000
 """Most labels in a round of a search for a better bound while prices rise."""
 _PLAIN = 1 / 20
 """Share of the labels of a proof that a search may keep before cost-to-go bounds are tried."""
+_FIRST_TURN, _LONGEST_FIRST_TURN = 1 / 16, 60.0
+"""Share of the time for the first turn when prices rise no more, and most seconds."""
 _CHECKABLE_SETS = 4_000_000
 """Sets of all times that `kvopt verify` finds in some minutes, with 2 GB."""
 _COMPLETION_WINDOW = 1 / 4
@@ -116,6 +118,7 @@ class Forward:
     ) -> None:
         assert search.schedule is not None
         self._search, self._priced, self._evaluation = search, priced, evaluation
+        self._base = priced  # with the prices of the ascent, without higher least costs
         self._limit, self._max_sets, self._sharpens = limit or search.budget, max_sets, sharpens
         self._predecessors = predecessors_of(search.instance)
         self._budget = self._gap_of(evaluation)
@@ -185,13 +188,19 @@ class Forward:
     def finishes(self, width: int) -> bool:
         """Finish when prices do not rise any more; return whether the gap is closed.
 
-        If there are too many sets for cost-to-go bounds, it has none.
+        Cost-to-go bounds and searches have turns, each twice as long as the one before, until two
+        of them raise no bound.  Wider beams come after the first one.
         """
-        if not CostToGo.fits(self._priced.states) and self.raises(label_limit(self._search)):
-            return True
-        self.complete(self._limit.part(_COMPLETIONS))
-        self.widen_beam(width, WIDER_WIDTH)
-        return self.raises(label_limit(self._search), look_ahead=True)
+        seconds, idle = min(_FIRST_TURN * self._limit.left, _LONGEST_FIRST_TURN), 0
+        while idle < 2 and not self._limit.over():
+            bound = self._search.lower_bound
+            turn = self._limit.part(most=seconds)
+            if self.excludes_all(label_limit(self._search), turn):
+                return True
+            self.widen_beam(width, WIDER_WIDTH)
+            seconds, width = 2 * seconds, WIDER_WIDTH
+            idle = idle + 1 if self._search.lower_bound == bound else 0
+        return False
 
     def complete(self, limit: Budget) -> None:
         """Compute cost-to-go bounds in that time, and offer their value.
@@ -240,7 +249,7 @@ class Forward:
         A step by what is missing is lengthened while the bound rises, and shortened else.  Returns
         whether it rose.
         """
-        base, shapes = self._priced, Counter(r.shape for r in self._search.instance)
+        base, shapes = self._base, Counter(r.shape for r in self._search.instance)
         sets = max(_FIRST_SETS, self._sets // _FEWER_SETS)
         more, missing, square = dict(self._more), dict.fromkeys(shapes, 0.0), 0.0
         share, fails, best = _FIRST_SHARE, 0, -math.inf
