@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
-from contextlib import suppress
 from typing import NamedTuple
 
 from kvopt.bounds.configurations.cost_to_go import CostToGo
@@ -216,7 +215,7 @@ class Forward:
             self._tabulate(limit)
             return
         self._tabulate(limit.part(_FIRST_TABLES))
-        if not self._sharpen(limit.part(_SHARPENING)):
+        if not self._sharpen(limit.part(_SHARPENING)) and not limit.over():
             self._sets *= 2
             self._tabulate(limit)
 
@@ -228,9 +227,12 @@ class Forward:
         while True:
             began = wall_time()
             sets = self._sets = min(self._sets, max_sets)
-            with suppress(Stopped):
+            try:
                 completions.fill(sets, self._window, limit)
-                self._completions = completions
+            except Stopped:  # the next prices begin with fewer sets
+                self._sets = max(_FIRST_SETS, sets // 2)
+                break
+            self._completions = completions
             self._offer_completions()
             if completions.rise == rise:
                 self._sets = fewer  # which do as well
