@@ -180,8 +180,8 @@ def test_higher_least_costs_prove_more(tmp_path: Path) -> None:
         search = Search(instance, checkable=True)
         offer_list_schedules(search)
         *_, rising = islice(states_priced(search, search.budget), 3)
-        forward = Forward(search, rising, rising.evaluation, max_sets=20_000, sharpens=sharpens)
-        forward.complete(Budget(5.0))
+        forward = Forward(search, rising, rising.evaluation, max_sets=20_000)
+        forward.complete(Budget(5.0), sharpens=sharpens)
         bounds.append(known(search.lower_bound))
         write_certificate(search.result("exact").certificate(), tmp_path / "c.json")
         assert verify(tmp_path / "c.json").valid

@@ -129,8 +129,7 @@ def _bound_and_search(search: Search, many: bool, max_sets: int) -> None:
             if count > MOST_REQUESTS:
                 continue
             # Schedules first: better ones make the exhaustive search shorter.
-            evaluation = ascent.evaluation
-            forward = Forward(search, ascent, evaluation, None, max_sets, forward, sharpens=many)
+            forward = Forward(search, ascent, ascent.evaluation, None, max_sets, forward)
             forward.search_with_beam(width, _HORIZON, repeats=many)
             width = min(_GROWTH * width, WIDTH)
             # Half of the time at most: a better bound makes the next search shorter.

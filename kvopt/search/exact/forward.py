@@ -100,8 +100,6 @@ class Forward:
         Limit of the sets of states of a time with cost-to-go bounds, which drop labels.
     last
         Searches with prices of an evaluation before, whose sets and least costs come first.
-    sharpens
-        Whether least costs are raised for cost-to-go bounds: for more than few requests.
     """
 
     def __init__(
@@ -112,13 +110,11 @@ class Forward:
         limit: Budget | None = None,
         max_sets: int = MAX_SETS,
         last: Forward | None = None,
-        *,
-        sharpens: bool = False,
     ) -> None:
         assert search.schedule is not None
         self._search, self._priced, self._evaluation = search, priced, evaluation
         self._base = priced  # with the prices of the ascent, without higher least costs
-        self._limit, self._max_sets, self._sharpens = limit or search.budget, max_sets, sharpens
+        self._limit, self._max_sets = limit or search.budget, max_sets
         self._predecessors = predecessors_of(search.instance)
         self._budget = self._gap_of(evaluation)
         self._window = max(1, int(_COMPLETION_WINDOW * self._budget))
@@ -130,14 +126,14 @@ class Forward:
 
     # ---- exhaustive -------------------------------------------------------------------
 
-    def excludes_all(self, max_labels: int, limit: Budget) -> bool:
+    def excludes_all(self, max_labels: int, limit: Budget, *, sharpens: bool = False) -> bool:
         """Search for all better schedules in that time; return whether it ended.
 
-        Cost-to-go bounds come first, then targets that rise.
+        Cost-to-go bounds come first, sharp ones if asked, then targets that rise.
         """
         before, self._limit = self._limit, limit
         try:
-            self.complete(limit.part(_COMPLETIONS))
+            self.complete(limit.part(_COMPLETIONS), sharpens=sharpens)
             # A checker has no look-ahead, but cost-to-go bounds.
             look_ahead = self._completions is not None or not self._search.checkable
             return self.raises(max_labels, look_ahead=look_ahead)
@@ -194,15 +190,15 @@ class Forward:
         while idle < 2 and not self._limit.over():
             bound = self._search.lower_bound
             turn = self._limit.part(most=seconds)
-            if self.excludes_all(label_limit(self._search), turn):
+            if self.excludes_all(label_limit(self._search), turn, sharpens=True):
                 return True
             self.widen_beam(width, WIDER_WIDTH)
             seconds, width = 2 * seconds, WIDER_WIDTH
             idle = idle + 1 if self._search.lower_bound == bound else 0
         return False
 
-    def complete(self, limit: Budget) -> None:
-        """Compute cost-to-go bounds in that time, and offer their value.
+    def complete(self, limit: Budget, *, sharpens: bool = False) -> None:
+        """Compute cost-to-go bounds in that time, sharp ones if asked, and offer their value.
 
         For a checkable result their sets are limited to some minutes of `kvopt verify`.
         """
@@ -211,7 +207,7 @@ class Forward:
             return
         if self._search.checkable:
             self._max_sets = min(self._max_sets, _CHECKABLE_SETS // len(evaluation.prices))
-        if not self._sharpens:
+        if not sharpens:
             self._tabulate(limit)
             return
         self._tabulate(limit.part(_FIRST_TABLES))
