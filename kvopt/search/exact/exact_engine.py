@@ -65,8 +65,7 @@ def run(search: Search, few_requests: int = 20, max_sets: int = MAX_SETS) -> Non
     search
         The search.
     few_requests
-        Requests up to which local search, look-ahead and completion bounds cost more than they
-        save.
+        Requests up to which local search and repeated beams cost more than they save.
     max_sets
         As of `Forward`.
     """
