@@ -42,8 +42,8 @@ RISING_LABELS = 30_000
 """Most labels in a round of a search for a better bound while prices rise."""
 _PLAIN = 1 / 20
 """Share of the labels of a proof that a search may keep before cost-to-go bounds are tried."""
-_FIRST_TURN, _LONGEST_FIRST_TURN = 1 / 16, 60.0
-"""Share of the time for the first turn when prices rise no more, and most seconds."""
+_FIRST_TURN, _WITHOUT_LIMIT = 1 / 4, 60.0
+"""Share of the time for the first turn when prices rise no more, and its seconds without limit."""
 _CHECKABLE_SETS = 4_000_000
 """Sets of all times that `kvopt verify` finds in some minutes, with 2 GB."""
 _COMPLETION_WINDOW = 1 / 4
@@ -186,7 +186,9 @@ class Forward:
         Cost-to-go bounds and searches have turns, each twice as long as the one before, until two
         of them raise no bound.  Wider beams come after the first one.
         """
-        seconds, idle = min(_FIRST_TURN * self._limit.left, _LONGEST_FIRST_TURN), 0
+        seconds, idle = _FIRST_TURN * self._limit.left, 0
+        if seconds == math.inf:
+            seconds = _WITHOUT_LIMIT
         while idle < 2 and not self._limit.over():
             bound = self._search.lower_bound
             turn = self._limit.part(most=seconds)
