@@ -143,9 +143,10 @@ def dispatcher_at(place: Place) -> Any:
 
 def _place_of(dispatcher: Any) -> Place | None:
     """Return where another process finds a function, None if it is no name of a module of kvopt."""
-    loaded = [name for name in sys.modules if name.startswith("kvopt.")]
+    # Copies, since another thread may import meanwhile.
+    loaded = [name for name in list(sys.modules) if name.startswith("kvopt.")]
     for module in loaded:
-        for name, value in vars(sys.modules[module]).items():
+        for name, value in list(vars(sys.modules[module]).items()):
             if value is dispatcher:
                 return Place(module, name, is_python=False)
     function = dispatcher.py_func
