@@ -213,7 +213,7 @@ def test_searches_find_the_same(seed: int) -> None:
 
 
 def test_a_line_of_sets_tells_how_often_each_shape_starts() -> None:
-    """Two requests that fit one after the other alone: the cheapest line starts each once."""
+    """Sets do not know requests: a line may start a shape several times."""
     instance = instance_of(6, [(0, 2, 4), (0, 3, 3)])
     states = States.of(instance)
     knots = drawn_knots(random.Random(1), 12)
@@ -227,7 +227,7 @@ def test_a_line_of_sets_tells_how_often_each_shape_starts() -> None:
     counts = known(rest.starts_of_cheapest())
     assert rest.rise == rise
     assert set(counts) <= {(2, 4), (3, 3)}
-    assert sum(counts.values()) > 0
+    assert max(counts.values()) > 1
     rest.fill(1, 1, Budget(), lines=True)
     assert rest.starts_of_cheapest() is None
 

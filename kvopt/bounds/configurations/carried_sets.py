@@ -397,8 +397,8 @@ def _add_predecessors(
 ) -> bool:
     """Add all sets that may have led to a set; return whether all cheap ones fitted.
 
-    Members that have just started were not carried: their reduced costs are paid.  If copies of a
-    member may also have started before, every number of starts among them is tried.
+    Members that have just started were not carried: their starts are paid.  If copies of a member
+    may also have started before, every number of starts among them is tried.
     """
     width, carried, begun = requests.ends.shape[1], into.members[-1], into.begun[-1]
     runs, paid, at, sure = 0, cost, 0, 0

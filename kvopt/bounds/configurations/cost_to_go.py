@@ -1,7 +1,8 @@
 """The cost to go: least costs of the rest of a schedule, by the states that it carries.
 
 A dynamic program goes backwards in time.  Each set of states that is carried from one time to the
-next gets the least cost of a continuation, in reduced costs and slacks.  The relaxation forgets
+next gets the least cost of a continuation: slacks, and what starts cost above the cheapest one
+then or later, which waiting requests pay in any case.  The relaxation forgets
 which requests are active: a waiting request may start several times or never, and requests of one
 peak are the same.  So the program has far fewer sets than labels.  If few requests are active
 together, as late in a schedule, it can go through all that matter.
