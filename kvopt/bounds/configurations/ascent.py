@@ -18,7 +18,6 @@ from kvopt.bounds.configurations.smoothing import (
     Grid,
     Smoothed,
     add_path_shares,
-    fill_path_costs,
     fill_smoothed,
     requests_part,
 )
@@ -106,8 +105,9 @@ class Evaluator:
         # Where there is no knot prices are 0.  For the gradient see Claim 3.15 of docs/theory.
         padded = np.zeros((prices.shape[1], prices.shape[0] + 2))
         padded[:, :-2] = prices.T
-        fill_path_costs(states, grid, padded, self._sums)
-        exact, smooth = requests_part(states, grid, self._sums, self._starts, self.tau, self._lives)
+        exact, smooth = requests_part(
+            states, grid, padded, self._starts, self.tau, self._sums, self._lives
+        )
         gradient = np.zeros_like(padded)
         add_path_shares(states, grid, self._lives, gradient)
         worth = self._configurations(prices)

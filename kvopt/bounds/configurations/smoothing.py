@@ -11,7 +11,7 @@ The same loops yield the exact values.  All of this is in floats: it steers and 
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -33,67 +33,42 @@ _FAINT = 12.0
 
 
 @steering
-def _steps_of(
-    states: States, prices: Any, copies: Integers, threshold: float, steps: Integers
-) -> Integers:
-    """Return the states that the dynamic program may add, once for every copy."""
-    count = 0
-    for state in states.order:
-        if prices[state] > threshold:
-            for _ in range(copies[state]):
-                steps[count] = state
-                count += 1
-    return steps[:count]
+def fill_largest(
+    states: States, prices: Integers, copies: Integers, best: Integers, largest: Integers
+) -> None:
+    """Fill in the largest price of a configuration at each knot.
 
-
-@steering
-def _members_before(states: States, state: int, limit: int) -> int:
-    """Return the number of members, up to a limit, with which a state still fits.
-
-    Negative if it does not fit alone.
-    """
-    free, left = states.memory - states.holds[state], states.remaining[state]
-    return min(limit, free // left - 1) if left > 0 else limit
-
-
-@steering
-def largest_sums(states: States, prices: Any, steps: Integers, best: Any) -> int:
-    """Fill best[c, H] with the largest price of a configuration of c states that holds H.
-
-    Returns the largest c that was reached.  Negative entries are out of reach.  That this is
-    the largest is Claim 3.4 of docs/theory, which calls the number of members A.
+    ``best[c, H]`` is a table to work in: the largest price of c states that together hold H.
+    Negative entries are out of reach.  That this is the largest is Claim 3.4 of docs/theory, which
+    calls the number of members A.
     """
     memory = states.memory
-    best[:, :] = _OUT_OF_REACH
-    best[0, 0] = 0
-    # Each member holds at least this much, so more members hold a multiple of it.
-    reached, smallest = 0, states.holds[steps].min() if len(steps) else 0
-    highest = np.zeros(best.shape[0], dtype=np.int64)  # tokens held by so many members, at most
-    for state in steps:
-        price, hold, left = prices[state], states.holds[state], states.remaining[state]
-        if price <= 0:
-            continue
-        top = _members_before(states, state, min(reached, best.shape[0] - 2))
-        for c in range(top, -1, -1):  # descending, so that this copy is added at most once
-            last = min(highest[c], memory - hold - (c + 1) * left)
-            for held in range(c * smallest, last + 1):
-                best[c + 1, held + hold] = max(best[c + 1, held + hold], best[c, held] + price)
-            highest[c + 1] = max(highest[c + 1], last + hold)
-        if top == reached:
-            reached += 1
-    return reached
-
-
-@steering
-def fill_largest(states: States, prices: Any, copies: Integers, best: Any, largest: Any) -> None:
-    """Fill in the largest price of a configuration at each knot; best is a table to work in."""
-    longest = 0
+    highest = np.empty(best.shape[0], dtype=np.int64)  # tokens held by so many members, at most
     for row in range(len(prices)):
-        longest = max(longest, copies[row].sum())
-    steps = np.empty(longest, dtype=np.int64)
-    for row in range(len(prices)):
-        added = _steps_of(states, prices[row], copies[row], 0.0, steps)
-        largest_sums(states, prices[row], added, best)
+        best[:, :] = _OUT_OF_REACH
+        best[0, 0] = 0
+        highest[:] = 0
+        # Each member holds at least this much, so more members hold a multiple of it.
+        reached, smallest = 0, memory
+        for state in range(len(states.holds)):
+            if prices[row, state] > 0 and copies[row, state] > 0:
+                smallest = min(smallest, states.holds[state])
+        for state in states.order:
+            price, hold, left = prices[row, state], states.holds[state], states.remaining[state]
+            # The state fits with so many members before it, which all grow while it runs.
+            limit = best.shape[0] - 2
+            if left > 0:
+                limit = min(limit, (memory - hold) // left - 1)
+            for _ in range(copies[row, state] if price > 0 else 0):
+                top = min(reached, limit)
+                for c in range(top, -1, -1):  # descending, so that this copy is added at most once
+                    last = min(highest[c], memory - hold - (c + 1) * left)
+                    for held in range(c * smallest, last + 1):
+                        into = held + hold
+                        best[c + 1, into] = max(best[c + 1, into], best[c, held] + price)
+                    highest[c + 1] = max(highest[c + 1], last + hold)
+                if top == reached:
+                    reached += 1
         largest[row] = best.max()
 
 
@@ -243,7 +218,9 @@ def fill_smoothed(
     limits = np.empty(len(states.holds), dtype=np.int64)
     for state in range(len(states.holds)):  # stored entries of the steps of one knot
         free, left = states.memory - states.holds[state], states.remaining[state]
-        limits[state] = _members_before(states, state, states.together - 1)
+        limits[state] = states.together - 1
+        if left > 0:
+            limits[state] = min(limits[state], free // left - 1)
         members = limits[state] + 1
         entries = members * (free + 1) - left * (members * (members + 1) // 2)
         room += copies[:, state].max() * entries
@@ -260,7 +237,14 @@ def fill_smoothed(
     )
     for row in rows:
         tau, scale, shares = taus[row], smoothed.scales[row], smoothed.shares[row]
-        added = _steps_of(states, prices[row], copies[row], -_FAINT * tau, steps)
+        # The states that the dynamic program may add, once for every copy.
+        count = 0
+        for state in states.order:
+            if prices[row, state] > -_FAINT * tau:
+                for _ in range(copies[row, state]):
+                    steps[count] = state
+                    count += 1
+        added = steps[:count]
         smooth = _smooth_sums(states, prices[row], added, tau, scale, tables, shares)
         if not smooth < _LARGEST_TOTAL:  # with the scale of these prices
             smooth = _smooth_sums(states, prices[row], added, tau, scale, tables, shares)
@@ -301,55 +285,55 @@ class Grid(NamedTuple):
 
 @steering
 def requests_part(
-    states: States, grid: Grid, sums: Floats, starts: Flags, tau: float, weights: Floats
+    states: States,
+    grid: Grid,
+    prices: Floats,
+    starts: Flags,
+    tau: float,
+    sums: Floats,
+    weights: Floats,
 ) -> tuple[float, float]:
     """Return the sum of least costs, the smooth one, and the weight of every completion.
 
-    ``sums[state, row]`` is the price of a request that completes at a time of the grid.
-    Starts from the last priced time on pay nothing: the first of them represents all.
+    ``prices`` has a row for each state, with the knots as columns, and two more that are 0.
+    ``sums[state, row]`` becomes the price of a run that completes at a time of the grid, from a
+    state on.  Starts from the last priced time on pay nothing: the first of them represents all.
     """
-    weights[:, :] = 0.0
     last, completions = starts.shape[1] - 1, grid.completions
-    exact, smooth = 0.0, 0.0
+    # A run from a state on pays what one from the state after it pays, and the price of the state.
+    for state in range(len(states.remaining)):
+        left = states.remaining[state]
+        for row in range(len(completions)):
+            time = np.uint64(completions[row] - left + grid.first)
+            knot, share = grid.knots[time], grid.shares[time]
+            price = (1.0 - share) * prices[state, knot] + share * prices[state, knot + np.uint64(1)]
+            sums[state, row] = price + (sums[state - 1, row] if left > 0 else 0.0)
+    weights[:, :] = 0.0
+    exact, smooth, parts = 0.0, 0.0, np.empty(len(completions))
     for i in range(len(states.outputs)):
         output, arrival = states.outputs[i], states.arrivals[i]
         state = states.firsts[i] + output - 1
         late = max(last, arrival) + output - arrival if starts[i, last] else np.inf
         lowest, begin = late, np.searchsorted(completions, arrival + output)
         end = np.searchsorted(completions, last + output)
+        # The least cost of its starts.
         for row in range(begin, end):
             if starts[i, completions[row] - output]:
                 lowest = min(lowest, completions[row] - arrival + sums[state, row])
         # Averages of starts, without those that cost so much more that they hardly count.
         total = np.exp((lowest - late) / tau)
         for row in range(begin, end):
+            parts[row] = 0.0
             if starts[i, completions[row] - output]:
                 cost = completions[row] - arrival + sums[state, row] - lowest
                 if cost < 30.0 * tau:
-                    total += np.exp(-cost / tau)
+                    parts[row] = np.exp(-cost / tau)
+                    total += parts[row]
         for row in range(begin, end):
-            if starts[i, completions[row] - output]:
-                cost = completions[row] - arrival + sums[state, row] - lowest
-                if cost < 30.0 * tau:
-                    weights[state, row] += np.exp(-cost / tau) / total
+            weights[state, row] += parts[row] / total
         exact += lowest
         smooth += lowest - tau * np.log(total)
     return exact, smooth
-
-
-@steering
-def fill_path_costs(states: States, grid: Grid, prices: Floats, sums: Floats) -> None:
-    """Fill ``sums[state, row]`` with the prices of a run that completes then, from a state on.
-
-    ``prices`` has a row for each state, with the knots as columns, and two more that are 0.
-    """
-    for state in range(len(states.remaining)):
-        left = states.remaining[state]
-        for row in range(len(grid.completions)):
-            time = np.uint64(grid.completions[row] - left + grid.first)
-            knot, share = grid.knots[time], grid.shares[time]
-            price = (1.0 - share) * prices[state, knot] + share * prices[state, knot + np.uint64(1)]
-            sums[state, row] = price + (sums[state - 1, row] if left > 0 else 0.0)
 
 
 @steering
