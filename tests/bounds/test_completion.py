@@ -217,7 +217,10 @@ def test_a_line_of_sets_tells_how_often_each_shape_starts() -> None:
     instance = instance_of(6, [(0, 2, 4), (0, 3, 3)])
     states = States.of(instance)
     knots = drawn_knots(random.Random(1), 12)
-    prices = np.ones((len(knots.times), len(states.holds)), dtype=np.int64)
+    # Prices that fall a round a time: all starts up to the last price cost the same.
+    prices = np.zeros((len(knots.times), len(states.holds)), dtype=np.int64)
+    entries = states.firsts + states.outputs - 1
+    prices[:, entries] = np.maximum(0, 12 - knots.times)[:, None]
     evaluation = evaluate(states, knots, states.all_starts(12), prices, 1)
     rest = CostToGo(states, evaluation, 10**6)
     rest.fill(10**4, 10**6, Budget())

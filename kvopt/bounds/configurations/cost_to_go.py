@@ -19,6 +19,7 @@ import numpy as np
 
 from kvopt.bounds.configurations.carried_sets import (
     END,
+    NEVER,
     NONE,
     PRICE,
     Requests,
@@ -76,6 +77,7 @@ class CostToGo:
         self._max_sets = 0
         self._requests = Requests.of(states, evaluation, gap)
         self._kinds = np.unique(states.firsts, return_inverse=True)[1]
+        self._until = _last_cheapest_starts(states, evaluation)
 
     @staticmethod
     def fits(states: States) -> bool:
@@ -167,7 +169,11 @@ class CostToGo:
                 return below
 
     def starts_of_cheapest(self) -> Counter[Shape] | None:
-        """Return how often each shape starts in the cheapest line of sets, None if it is cut."""
+        """Return how often each shape starts in the cheapest line of sets, None if it is cut.
+
+        Only starts count that are no later than the last one of the least cost.  What later ones
+        cost above those to come does not depend on the least cost.
+        """
         counts: Counter[Shape] = Counter()
         width, at = self._requests.ends.shape[1], 0
         # At time 0 the empty set is the only one.
@@ -178,8 +184,9 @@ class CostToGo:
                 if code == NONE:
                     break
                 kind, end = divmod(code, width)
-                peak, output = int(self._requests.peaks[kind]), end - now
-                counts[peak - output, output] += 1
+                output = end - now
+                shape = int(self._requests.peaks[kind]) - output, output
+                counts[shape] += now <= self._until[shape]
             at = int(afters[at])
             if at == NONE:
                 return counts if now + 1 == len(self._lines) else None
@@ -213,3 +220,13 @@ class CostToGo:
         table = CostToGoTable(zobrist, ends, *empty, cut)
         fill_table(keys, costs, table)
         return table
+
+
+def _last_cheapest_starts(states: States, evaluation: Evaluation) -> dict[Shape, int]:
+    """Return for each shape the last start of the least cost, `NEVER` if all later ones have it."""
+    until: dict[Shape, int] = {}
+    shapes = zip((states.peaks - states.outputs).tolist(), states.outputs.tolist(), strict=True)
+    for shape, costs in zip(shapes, evaluation.reduced_costs, strict=True):
+        last = NEVER if costs[-1] == 0 else int(np.flatnonzero(costs == costs.min())[-1])
+        until[shape] = max(last, until.get(shape, 0))
+    return until

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -12,6 +11,7 @@ from kvopt.bounds.configurations.dual_ascent import DualAscent
 from kvopt.bounds.configurations.evaluation import Evaluation
 from kvopt.bounds.configurations.expand import TooWide
 from kvopt.bounds.configurations.forward_search import FULL_LAYERS, ForwardSearch, predecessors_of
+from kvopt.bounds.configurations.least_costs import LeastCosts
 from kvopt.bounds.configurations.lookahead_tables import Lookahead
 from kvopt.bounds.configurations.states import Shape
 from kvopt.errors import Stopped
@@ -42,22 +42,16 @@ RISING_LABELS = 30_000
 """Most labels in a round of a search for a better bound while prices rise."""
 _PLAIN = 1 / 20
 """Share of the labels of a proof that a search may keep before cost-to-go bounds are tried."""
-_FIRST_TURN, _WITHOUT_LIMIT = 1 / 4, 60.0
-"""Share of the time for the first turn when prices rise no more, and its seconds without limit."""
 _CHECKABLE_SETS = 4_000_000
 """Sets of all times that `kvopt verify` finds in some minutes, with 2 GB."""
 _COMPLETION_WINDOW = 1 / 4
 """Window of sets with cost-to-go bounds, as a share of the budget."""
-_FIRST_TABLES, _SHARPENING, _FEWER_SETS = 0.1, 0.9, 4
-"""Shares of the time of cost-to-go bounds until least costs are raised, and for that; and the
-factor by which these begin with fewer sets."""
-_FIRST_SHARE, _LONGER, _SHORTER = 0.15, 1.2, 0.6
-"""The first step of least costs as a share of that which would close the gap, and the factors of
-the next one."""
-_LEAST_GAIN, _MOST_FAILS = 3e-3, 5
-"""Share of the gap that a step gains at least, and steps without that after which they end."""
-_NEW = 0.6
-"""Weight of the last line of sets in the direction of a step; those before it have the rest."""
+_FEWER_SETS, _STEPS, _MOST_FAILS = 2, 3, 5
+"""Factor by which tables for higher least costs begin with fewer sets; the last steps whose gain
+tells whether another one follows; steps without a gain after which none does."""
+_GROWTH_A_ROUND, _LONGEST = 0.2, 50.0
+"""Growth of the logarithm of the labels with each round of the bound, before a search tells it;
+and the most that a forecast adds to the logarithm of the seconds."""
 _FIRST_RISE, _FARTHER, _MORE_WORK = 1 / 64, 3.0, 4.0
 """Share of the gap that the first search for a better bound tries; the most that the next one adds,
 as a factor of what is tried; factor of its labels from one search to the next."""
@@ -83,6 +77,19 @@ class _Effort(NamedTuple):
 
 
 _NOTHING = _Effort(0.0, 0.0, 0.0)
+
+
+class _Forecast(NamedTuple):
+    """Seconds of a search so many rounds above its cost-to-go bound, and their growth."""
+
+    rise: float = 0.0
+    seconds: float = math.inf
+    growth: float = _GROWTH_A_ROUND
+
+    def of(self, rise: float) -> float:
+        """Return the seconds of a search with another rise."""
+        exponent = self.growth * (rise - self.rise)
+        return self.seconds * math.exp(min(exponent, _LONGEST))
 
 
 class Forward:
@@ -113,7 +120,6 @@ class Forward:
     ) -> None:
         assert search.schedule is not None
         self._search, self._priced, self._evaluation = search, priced, evaluation
-        self._base = priced  # with the prices of the ascent, without higher least costs
         self._limit, self._max_sets = limit or search.budget, max_sets
         self._predecessors = predecessors_of(search.instance)
         self._budget = self._gap_of(evaluation)
@@ -121,26 +127,31 @@ class Forward:
         # Sets of a time in cost-to-go bounds, and rounds by which least costs are raised.
         self._sets: int = last._sets if last else _FIRST_SETS
         self._more: dict[Shape, float] = last._more if last else {}
+        self._forecast: _Forecast = last._forecast if last else _Forecast()
+        self._costs: LeastCosts | None = None
         self._lookaheads: dict[int, Lookahead | None] = {}
         self._completions: CostToGo | None = None
 
     # ---- exhaustive -------------------------------------------------------------------
 
-    def excludes_all(self, max_labels: int, limit: Budget, *, sharpens: bool = False) -> bool:
+    def excludes_all(self, max_labels: int, limit: Budget) -> bool:
         """Search for all better schedules in that time; return whether it ended.
 
-        Cost-to-go bounds come first, sharp ones if asked, then targets that rise.
+        Cost-to-go bounds come first, then targets that rise.
         """
         before, self._limit = self._limit, limit
         try:
-            self.complete(limit.part(_COMPLETIONS), sharpens=sharpens)
-            # A checker has no look-ahead, but cost-to-go bounds.
-            look_ahead = self._completions is not None or not self._search.checkable
-            return self.raises(max_labels, look_ahead=look_ahead)
+            self.complete(limit.part(_COMPLETIONS))
+            return self.raises(max_labels, look_ahead=self._looks_ahead)
         except Stopped:
             return False
         finally:
             self._limit = before
+
+    @property
+    def _looks_ahead(self) -> bool:
+        """Whether a last search looks ahead: a checker only does with cost-to-go bounds."""
+        return self._completions is not None or not self._search.checkable
 
     def raises(self, max_labels: int, *, look_ahead: bool = False, margin: float = _MARGIN) -> bool:
         """Raise the target towards the schedule; return whether the gap is closed.
@@ -173,6 +184,8 @@ class Forward:
                 return True
             growth = max(kept - last.kept, 0.1) / (rise - last.rise)
             last = _Effort(rise, kept, wall_time() - began)
+            if look_ahead:
+                self._forecast = _Forecast(target - self._value, last.seconds, growth)
             more = min(_MORE_WORK, margin * self._limit.left / max(last.seconds, _INSTANT))
             if more < 1.0:
                 return False
@@ -183,19 +196,19 @@ class Forward:
     def finishes(self, width: int) -> bool:
         """Finish when prices do not rise any more; return whether the gap is closed.
 
-        Cost-to-go bounds and searches have turns, each twice as long as the one before, until two
-        of them raise no bound.  Wider beams come after the first one.
+        Higher least costs, wider beams and searches have turns, until two turns raise no bound.
         """
-        seconds, idle = _FIRST_TURN * self._limit.left, 0
-        if seconds == math.inf:
-            seconds = _WITHOUT_LIMIT
+        idle = 0
         while idle < 2 and not self._limit.over():
             bound = self._search.lower_bound
-            turn = self._limit.part(most=seconds)
-            if self.excludes_all(label_limit(self._search), turn, sharpens=True):
-                return True
-            self.widen_beam(width, WIDER_WIDTH)
-            seconds, width = 2 * seconds, WIDER_WIDTH
+            try:
+                self.complete(self._limit.part(_COMPLETIONS), sharpens=True)
+                self.widen_beam(width, WIDER_WIDTH)
+                if self.raises(label_limit(self._search), look_ahead=self._looks_ahead):
+                    return True
+            except Stopped:
+                return False
+            width = WIDER_WIDTH
             idle = idle + 1 if self._search.lower_bound == bound else 0
         return False
 
@@ -204,17 +217,12 @@ class Forward:
 
         For a checkable result their sets are limited to some minutes of `kvopt verify`.
         """
-        states, evaluation = self._priced.states, self._evaluation
-        if not CostToGo.fits(states):
+        if not CostToGo.fits(self._priced.states):
             return
         if self._search.checkable:
-            self._max_sets = min(self._max_sets, _CHECKABLE_SETS // len(evaluation.prices))
-        if not sharpens:
-            self._tabulate(limit)
-            return
-        self._tabulate(limit.part(_FIRST_TABLES))
-        if not self._sharpen(limit.part(_SHARPENING)) and not limit.over():
-            self._sets *= 2
+            times = len(self._evaluation.prices)
+            self._max_sets = min(self._max_sets, _CHECKABLE_SETS // times)
+        if not (sharpens and self._sharpen(limit)) and not (sharpens and self._completions):
             self._tabulate(limit)
 
     def _tabulate(self, limit: Budget) -> None:
@@ -244,54 +252,49 @@ class Forward:
             self._sets, rise, fewer = int(more), completions.rise, sets
 
     def _sharpen(self, limit: Budget) -> bool:
-        """Raise the least costs of shapes that the cheapest line of sets starts too seldom.
+        """Raise least costs of shapes while that saves more time than it takes; whether they rose.
 
-        A step by what is missing is lengthened while the bound rises, and shortened else.  Returns
-        whether it rose.
+        A round of the bound saves a share of the time of a search for all better schedules.  If
+        there is less time than that, it saves as much of what is left.
         """
-        base, shapes = self._base, Counter(r.shape for r in self._search.instance)
-        sets = max(_FIRST_SETS, self._sets // _FEWER_SETS)
-        more, missing, square = dict(self._more), dict.fromkeys(shapes, 0.0), 0.0
-        share, fails, best = _FIRST_SHARE, 0, -math.inf
-        while fails < _MOST_FAILS and not limit.over():
-            priced = base.with_entry_prices(more)
-            evaluation = priced.evaluation
-            completions = CostToGo(priced.states, evaluation, self._gap_of(evaluation))
+        if self._costs is None:
+            sets = max(_FIRST_SETS, self._sets // _FEWER_SETS)
+            self._costs = LeastCosts(self._search.instance, self._priced, self._more, sets)
+        costs, steps = self._costs, list[tuple[float, float]]()
+        costs.fails, before = 0, costs.value
+        while not costs.is_final and costs.fails < _MOST_FAILS:
+            began, last, most = wall_time(), costs.value, self._max_sets
+            if costs.cost_to_go is not None:
+                in_memory = costs.cost_to_go.sets_within(self._search.budget.memory_left // 4)
+                most = min(most, in_memory)
             try:
-                completions.fill(sets, self._window, limit, lines=True)
+                costs.step(self._objective(), self._window, most, limit)
             except Stopped:
                 break
-            value = (evaluation.total + completions.rise) / evaluation.denominator
-            counts = completions.starts_of_cheapest()
-            unknown = self._objective() - max(value, best)
-            if counts is not None and value > best:
-                fails = 0 if value > best + _LEAST_GAIN * unknown else fails + 1
-                best, share, self._more = value, min(_LONGER * share, 1.0), more
-                self._priced, self._evaluation = priced, evaluation
-                self._budget, self._completions = self._gap_of(evaluation), completions
-                self._lookaheads.clear()
-                # What the line starts too seldom gets dearer; lines before it count less and less.
-                missing = {
-                    shape: _NEW * (number - counts[shape]) + (1 - _NEW) * missing[shape]
-                    for shape, number in shapes.items()
-                }
-                square = sum((n - counts[shape]) ** 2 / n for shape, n in shapes.items())
-            else:  # a long step makes bounds lower, and so do too few sets, which cut lines off
-                fails, share = fails + 1, _SHORTER * share
-                if counts is None or fails % 2 == 0:
-                    in_memory = completions.sets_within(self._search.budget.memory_left // 4)
-                    sets = max(sets, min(2 * sets, self._max_sets, in_memory))
-            if not square and counts is not None:
-                break  # the line is a schedule
-            if not square:
-                continue
-            step = share * unknown / square
-            more = {
-                shape: max(0.0, self._more.get(shape, 0.0) + step * missing[shape] / number)
-                for shape, number in shapes.items()
-            }
+            if costs.value > last:
+                self._adopt(costs)
+            gain = costs.value - last if last > -math.inf else 0.0
+            steps.append((gain, wall_time() - began))
+            gains, seconds = map(sum, zip(*steps[-_STEPS:], strict=True))
+            whole = self._forecast.of(self._objective() - costs.value)
+            saved = self._forecast.growth * min(whole, limit.left)
+            if len(steps) > _STEPS and gains * saved < seconds:
+                break
         self._offer_completions()
-        return best > -math.inf
+        return costs.value > before
+
+    def _adopt(self, costs: LeastCosts) -> None:
+        """Search with the best least costs from now on."""
+        self._more, self._completions = costs.rises, costs.cost_to_go
+        self._priced, self._evaluation = costs.priced, costs.priced.evaluation
+        self._budget = self._gap_of(self._evaluation)
+        self._lookaheads.clear()
+
+    @property
+    def _value(self) -> float:
+        """What cost-to-go bounds prove with nothing decided, in rounds."""
+        rise = self._completions.rise if self._completions else 0
+        return (self._evaluation.total + rise) / self._evaluation.denominator
 
     def _offer_completions(self) -> None:
         """Offer the value of cost-to-go bounds with nothing decided."""

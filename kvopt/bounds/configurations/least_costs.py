@@ -1,0 +1,164 @@
+"""Raise least costs of shapes by the cheapest lines of sets.
+
+A line of sets is a way to go on from nothing.  The value of a line, with the least costs of all
+requests, is linear in these: it rises by the requests of a shape less its starts.  The cheapest
+line at some least costs is a line at all others too.  So what it proves there is a plane that
+bounds the proof from above everywhere.  Next costs are the nearest ones at which no line so far
+is below a level.  See docs/theory/ascent.md.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping
+
+import numpy as np
+from scipy.optimize import nnls
+
+from kvopt.bounds.configurations.cost_to_go import CostToGo
+from kvopt.bounds.configurations.dual_ascent import DualAscent
+from kvopt.bounds.configurations.states import Shape
+from kvopt.kernels.budget import Budget
+from kvopt.problem.arrays import Floats
+from kvopt.problem.instance import Instance
+
+_FIRST_SHARE, _LONGER, _SHORTER = 0.15, 1.1, 0.6
+"""The first level as a share of the gap, and the factors of the next ones."""
+_MORE_SETS = 2
+"""Factor of the sets after a line that is cut."""
+_LEAST_RISE = 0.01
+"""Rounds above the best value of the lowest level that is tried."""
+_TINY = 1e-9
+"""Square of a distance that counts as none."""
+
+
+class Planes:
+    """Upper bounds on what least costs prove, each linear in them.
+
+    Parameters
+    ----------
+    numbers
+        Requests of each shape: distances count so much in each direction.
+    """
+
+    def __init__(self, numbers: Floats) -> None:
+        self._scale = np.sqrt(numbers)
+        self._slopes = np.zeros((0, len(numbers)))
+        self._offsets = np.zeros(0)
+
+    def add(self, point: Floats, value: float, slopes: Floats) -> None:
+        """Add the plane through a value at a point."""
+        self._slopes = np.vstack((self._slopes, slopes))
+        self._offsets = np.append(self._offsets, value - slopes @ point)
+
+    def nearest(self, point: Floats, level: float) -> Floats | None:
+        """Return the nearest point, without negative entries, at which no plane is below a level.
+
+        None if there is no such point.
+        """
+        # Of the least distance with A x >= b: a problem of nonnegative least squares (Lawson and
+        # Hanson), whose residual has the direction of x.
+        rows = np.vstack((self._slopes, np.eye(len(point)))) / self._scale
+        lacking = np.append(level - self._offsets - self._slopes @ point, -point)
+        system = np.vstack((rows.T, lacking))
+        goal = np.append(np.zeros(len(point)), 1.0)
+        residual = system @ nnls(system, goal)[0] - goal
+        if residual @ residual < _TINY:
+            return None
+        nearest: Floats = point - residual[:-1] / residual[-1] / self._scale
+        return nearest.clip(0.0)
+
+
+class LeastCosts:
+    """Least costs of shapes that rise step by step, with their cost-to-go bounds.
+
+    Parameters
+    ----------
+    instance, base
+        The problem, and prices with an evaluation.
+    rises
+        Rounds by which least costs are raised at first.
+    sets
+        Sets of a time in the first tables.
+
+    Attributes
+    ----------
+    value
+        What the best least costs prove, in rounds; minus infinity before the first step.
+    rises, priced, cost_to_go
+        The best least costs, as rounds above those of the base, with their prices and tables.
+    fails
+        Steps in a row that proved no more.
+    sets
+        Sets of a time in the next tables.
+    """
+
+    def __init__(
+        self, instance: Instance, base: DualAscent, rises: Mapping[Shape, float], sets: int
+    ) -> None:
+        counts = Counter(request.shape for request in instance)
+        self._base, self._shapes = base, tuple(counts)
+        self._numbers = np.array(list(counts.values()), dtype=float)
+        self._planes, self._share = Planes(self._numbers), _FIRST_SHARE
+        self._next: Floats | None = np.array([rises.get(shape, 0.0) for shape in self._shapes])
+        self._best: Floats = self._next
+        self.value, self.fails, self.sets = -math.inf, 0, sets
+        self.priced = base
+        self.cost_to_go: CostToGo | None = None
+
+    @property
+    def rises(self) -> dict[Shape, float]:
+        """The best least costs, as rounds above those of the base."""
+        return dict(zip(self._shapes, self._best.tolist(), strict=True))
+
+    @property
+    def is_final(self) -> bool:
+        """Whether no step is left: a line of the best costs starts every request once."""
+        return self._next is None
+
+    def step(self, objective: int, window: int, max_sets: int, limit: Budget) -> None:
+        """Fill tables at the next least costs, and choose those after them.
+
+        Parameters
+        ----------
+        objective
+            Total latency of the best schedule.
+        window
+            As of `CostToGo.fill`.
+        max_sets
+            Limit of the sets of a time.
+        limit
+            When it raises `Stopped`; then nothing changes.
+        """
+        assert self._next is not None
+        point = self._next
+        priced = self._base.with_entry_prices(dict(zip(self._shapes, point.tolist(), strict=True)))
+        evaluation = priced.evaluation
+        gap = (objective - 1) * evaluation.denominator - evaluation.total
+        tables = CostToGo(priced.states, evaluation, gap)
+        tables.fill(self.sets, window, limit, lines=True)
+        value = (evaluation.total + tables.rise) / evaluation.denominator
+        starts = tables.starts_of_cheapest()
+        if starts is not None:
+            missing = self._numbers - np.array([starts[shape] for shape in self._shapes])
+            self._planes.add(point, value, missing)
+        if value > self.value:
+            self.value, self.priced, self.cost_to_go, self._best = value, priced, tables, point
+            self.fails, self._share = 0, min(_LONGER * self._share, 1.0)
+        else:
+            self.fails, self._share = self.fails + 1, _SHORTER * self._share
+        # Too few sets cut lines off, and make bounds lower.
+        if starts is None or self.fails > 1:
+            self.sets = max(self.sets, min(_MORE_SETS * self.sets, max_sets))
+        self._choose(objective)
+
+    def _choose(self, objective: int) -> None:
+        """Set the next least costs: at a level above the best value, or at none if none is left."""
+        level = self.value + self._share * (objective - self.value)
+        point = self._planes.nearest(self._best, level)
+        # No line may be below the level: a lower one has more such points.
+        while point is None and level > self.value + _LEAST_RISE:
+            level = (self.value + level) / 2
+            point = self._planes.nearest(self._best, level)
+        self._next = point
