@@ -51,7 +51,9 @@ def test_no_point_above_all_planes_is_nearer(
 ) -> None:
     planes, scale = Planes(np.array(numbers, dtype=float)), np.array(numbers)
     for *slopes, value in drawn:
-        planes.add(np.zeros(2), value, np.array(slopes, dtype=float))
+        # The plane through the value at the origin and another point.
+        other = np.array([value, 2.0])
+        planes.add(other, value + np.array(slopes) @ other, np.array(slopes, dtype=float))
     point = np.array(begin, dtype=float)
     nearest = planes.nearest(point, level)
 

@@ -48,9 +48,11 @@ _MIN_LOCAL_SEARCH, _LOCAL_SEARCH_FIRST = 20.0, 5.0
 whose beams soon find more."""
 _FIRST_LABELS = 1000
 """Labels in a round of the first search for a better bound."""
-_FIRST_SEARCH, _TRIAL = 2, 1.5
+_FIRST_SEARCH, _TRIAL, _SHORT_TRIAL = 2, 1.5, 0.3
 """The stage with the first search for all better schedules, and the time of such a search as a
-factor of all time before."""
+factor of all time before: if it is expected to end, and if it can only raise the bound."""
+_HOPELESS = 10_000.0
+"""Seconds of a search that is not expected to end."""
 _HORIZON = 5
 """Rounds of the look-ahead of beam searches for many requests."""
 
@@ -134,7 +136,8 @@ def _bound_and_search(search: Search, many: bool, max_sets: int) -> None:
             # Half of the time at most: a better bound makes the next search shorter.
             since = wall_time()
             if is_searched and stage >= _FIRST_SEARCH and _TRIAL * searching <= since - began:
-                part = search.budget.part(0.5, _TRIAL * (since - began))
+                trial = _TRIAL if forward.expected < _HOPELESS else _SHORT_TRIAL
+                part = search.budget.part(0.5, trial * (since - began))
                 if forward.raises(labels) or forward.excludes_all(label_limit(search), part):
                     optimum = search.schedule.objective
                 searching += wall_time() - since

@@ -80,14 +80,15 @@ _NOTHING = _Effort(0.0, 0.0, 0.0)
 
 
 class _Forecast(NamedTuple):
-    """Seconds of a search so many rounds above its cost-to-go bound, and their growth."""
+    """Seconds of the last search, its rounds above its cost-to-go bound, and their growth."""
 
     rise: float = 0.0
-    seconds: float = math.inf
+    seconds: float = 0.0
     growth: float = _GROWTH_A_ROUND
+    value: float = 0.0
 
     def of(self, rise: float) -> float:
-        """Return the seconds of a search with another rise."""
+        """Return the seconds of a search with another rise; 0 before there was one."""
         exponent = self.growth * (rise - self.rise)
         return self.seconds * math.exp(min(exponent, _LONGEST))
 
@@ -133,6 +134,11 @@ class Forward:
         self._completions: CostToGo | None = None
 
     # ---- exhaustive -------------------------------------------------------------------
+
+    @property
+    def expected(self) -> float:
+        """Seconds of a search for all better schedules, by the last one; 0 before there was one."""
+        return self._forecast.of(self._objective() - self._forecast.value)
 
     def excludes_all(self, max_labels: int, limit: Budget) -> bool:
         """Search for all better schedules in that time; return whether it ended.
@@ -185,7 +191,8 @@ class Forward:
             growth = max(kept - last.kept, 0.1) / (rise - last.rise)
             last = _Effort(rise, kept, wall_time() - began)
             if look_ahead:
-                self._forecast = _Forecast(target - self._value, last.seconds, growth)
+                value = self._value
+                self._forecast = _Forecast(target - value, last.seconds, growth, value)
             more = min(_MORE_WORK, margin * self._limit.left / max(last.seconds, _INSTANT))
             if more < 1.0:
                 return False
@@ -276,7 +283,7 @@ class Forward:
             gain = costs.value - last if last > -math.inf else 0.0
             steps.append((gain, wall_time() - began))
             gains, seconds = map(sum, zip(*steps[-_STEPS:], strict=True))
-            whole = self._forecast.of(self._objective() - costs.value)
+            whole = self._forecast.of(self._objective() - costs.value) or math.inf
             saved = self._forecast.growth * min(whole, limit.left)
             if len(steps) > _STEPS and gains * saved < seconds:
                 break
