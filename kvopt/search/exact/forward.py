@@ -42,8 +42,9 @@ RISING_LABELS = 30_000
 """Most labels in a round of a search for a better bound while prices rise."""
 _PLAIN = 1 / 20
 """Share of the labels of a proof that a search may keep before cost-to-go bounds are tried."""
-_CHECKABLE_SETS = 4_000_000
-"""Sets of all times that `kvopt verify` finds in some minutes, with 2 GB."""
+_CHECKABLE_SETS, _LABELS_A_SET = 4_000_000, 100
+"""Sets of all times that `kvopt verify` finds in some minutes, with 2 GB; and checkable labels times
+requests from which on it may have another set."""
 _COMPLETION_WINDOW = 1 / 4
 """Window of sets with cost-to-go bounds, as a share of the budget."""
 _FEWER_SETS, _STEPS, _MOST_FAILS = 2, 3, 5
@@ -228,7 +229,7 @@ class Forward:
             return
         if self._search.checkable:
             times = len(self._evaluation.prices)
-            self._max_sets = min(self._max_sets, _CHECKABLE_SETS // times)
+            self._max_sets = min(self._max_sets, self._checkable_sets // times)
         if not (sharpens and self._sharpen(limit)) and not (sharpens and self._completions):
             self._tabulate(limit)
 
@@ -343,6 +344,13 @@ class Forward:
         """How many labels `kvopt verify` repeats in some minutes."""
         return self._search.limits.params.exact_checkable_labels // len(self._search.instance)
 
+    @property
+    def _checkable_sets(self) -> int:
+        """How many sets it finds in about as long."""
+        return max(
+            _CHECKABLE_SETS, self._search.limits.params.exact_checkable_labels // _LABELS_A_SET
+        )
+
     def _offer(self, target: int, kept: Sequence[int], *, look_ahead: bool) -> None:
         """Offer a bound that a search proved, with the proof if a checker can repeat it.
 
@@ -352,7 +360,7 @@ class Forward:
         search, first = self._search, self._search.instance.first_arrival
         completions = self._completions if look_ahead else None
         cuts, sets = (completions.cuts(first), completions.size) if completions else ((), 0)
-        is_long = sum(kept) > self._checkable or sets > _CHECKABLE_SETS
+        is_long = sum(kept) > self._checkable or sets > self._checkable_sets
         if is_long or (look_ahead and not cuts):
             if not search.checkable:
                 search.offer_claimed(target, NAME)
