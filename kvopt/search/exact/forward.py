@@ -43,8 +43,8 @@ RISING_LABELS = 30_000
 _PLAIN = 1 / 20
 """Share of the labels of a proof that a search may keep before cost-to-go bounds are tried."""
 _CHECKABLE_SETS, _LABELS_A_SET = 4_000_000, 100
-"""Sets of all times that `kvopt verify` finds in some minutes, with 2 GB; and checkable labels times
-requests from which on it may have another set."""
+"""Sets of all times that `kvopt verify` finds in some minutes, with 2 GB; and checkable labels,
+times requests, for each set more."""
 _COMPLETION_WINDOW = 1 / 4
 """Window of sets with cost-to-go bounds, as a share of the budget."""
 _FEWER_SETS, _STEPS, _MOST_FAILS = 2, 3, 5
