@@ -131,7 +131,8 @@ def _bound_and_search(search: Search, many: bool, max_sets: int) -> None:
                 continue
             # Schedules first: better ones make the exhaustive search shorter.
             forward = Forward(search, ascent, ascent.evaluation, None, max_sets, forward)
-            forward.search_with_beam(width, _HORIZON, repeats=many)
+            if many or stage % 2 == 0:  # beams of few requests rarely gain at the next prices
+                forward.search_with_beam(width, _HORIZON, repeats=many)
             width = min(_GROWTH * width, WIDTH)
             # Half of the time at most: a better bound makes the next search shorter.
             since = wall_time()

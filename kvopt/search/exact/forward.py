@@ -53,9 +53,11 @@ tells whether another one follows; steps without a gain after which none does.""
 _GROWTH_A_ROUND, _LONGEST = 0.2, 50.0
 """Growth of the logarithm of the labels with each round of the bound, before a search tells it;
 and the most that a forecast adds to the logarithm of the seconds."""
-_FIRST_RISE, _FARTHER, _MORE_WORK = 1 / 64, 3.0, 4.0
+_FIRST_RISE, _FARTHER, _MORE_WORK = 1 / 16, 6.0, 4.0
 """Share of the gap that the first search for a better bound tries; the most that the next one adds,
 as a factor of what is tried; factor of its labels from one search to the next."""
+_FEW_LABELS = 20_000
+"""Labels up to which they cost less than the rounds of a search: the next one may have so many."""
 
 _BYTES, _BYTES_A_REQUEST = 100, 4
 """Bytes of a label with its extensions and their hash table, and more for each request."""
@@ -194,7 +196,8 @@ class Forward:
             if look_ahead:
                 value = self._value
                 self._forecast = _Forecast(target - value, last.seconds, growth, value)
-            more = min(_MORE_WORK, margin * self._limit.left / max(last.seconds, _INSTANT))
+            more = max(_MORE_WORK, _FEW_LABELS / math.exp(kept))
+            more = min(more, margin * self._limit.left / max(last.seconds, _INSTANT))
             if more < 1.0:
                 return False
             farthest = min(_FARTHER * (rise - (proved if look_ahead else 0)), (failed - rise) / 2)
