@@ -125,7 +125,7 @@ def _completions() -> None:
     search = Search(_FEW)
     offer_list_schedules(search)
     ascent = next(states_priced(search, Budget()))
-    forward = Forward(search, ascent, ascent.evaluation)
+    forward = Forward(search, ascent)
     forward.complete(Budget())
     forward.search_with_beam(width=4, horizon=5)
     forward.raises(1000, look_ahead=True)

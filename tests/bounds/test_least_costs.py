@@ -108,7 +108,7 @@ def test_values_of_all_steps_are_bounds() -> None:
     risen = 0
     for instance in random_instances(many(20), 11, least_requests=2, last_arrival=4):
         optimum = brute_force.optimum(*plain(instance))
-        costs = LeastCosts(instance, priced(instance), {}, 3)
+        costs = LeastCosts(instance, priced(instance), 3)
         values = []
         for _ in range(12):
             if costs.is_final:
@@ -127,11 +127,10 @@ def test_values_of_all_steps_are_bounds() -> None:
 
 def test_a_step_that_is_stopped_changes_nothing() -> None:
     instance = next(iter(random_instances(1, 5, least_requests=4, last_arrival=0)))
-    costs = LeastCosts(instance, priced(instance), {instance[0].shape: 1.0}, 100)
+    costs = LeastCosts(instance, priced(instance), 100)
     with pytest.raises(Stopped):
         costs.step(WIDE, 10, WIDE, Budget(0.0))
     assert costs.value == -math.inf
     assert not costs.is_final
-    assert costs.rises[instance[0].shape] == 1.0
     costs.step(WIDE, 10, WIDE, Budget())
     assert costs.value > 0

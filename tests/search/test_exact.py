@@ -137,7 +137,7 @@ def test_completion_bounds_are_offered_with_a_proof() -> None:
         offer_list_schedules(search)
         rising = next(states_priced(search, search.budget))
         evaluation = rising.evaluation
-        forward = Forward(search, rising, evaluation, max_sets=10_000)
+        forward = Forward(search, rising, max_sets=10_000)
         forward.complete(Budget(10.0))
         bounds.append(known(search.lower_bound) - evaluation.bound)
         forward.complete(Budget(0.0))  # no time, no harm
@@ -157,8 +157,7 @@ def test_labels_of_a_proof_are_limited() -> None:
         search = Search(instance, Limits(params=params), checkable=True)
         search.offer_starts(best.starts, "optimum")
         rising = next(states_priced(search, search.budget))
-        evaluation = rising.evaluation
-        forward = Forward(search, rising, evaluation, max_sets=100)
+        forward = Forward(search, rising, max_sets=100)
         forward.complete(Budget(10.0))
         kept = forward.exclude(target, 10**6, look_ahead=True)
         return kept * len(instance), known(search.lower_bound)
@@ -180,7 +179,7 @@ def test_higher_least_costs_prove_more(tmp_path: Path) -> None:
         search = Search(instance, checkable=True)
         offer_list_schedules(search)
         *_, rising = islice(states_priced(search, search.budget), 3)
-        forward = Forward(search, rising, rising.evaluation, max_sets=20_000)
+        forward = Forward(search, rising, max_sets=20_000)
         forward.complete(Budget(5.0), sharpens=sharpens)
         bounds.append(known(search.lower_bound))
         write_certificate(search.result("exact").certificate(), tmp_path / "c.json")
@@ -337,11 +336,11 @@ def test_bounds_between_the_first_one_and_the_optimum_are_true_and_verified(tmp_
             if search.budget.over():  # both sides have met
                 break
             expected = max(evaluation.bound, min(target, optimum))
-            Forward(search, rising, evaluation).exclude(target, 10_000, look_ahead=False)
+            Forward(search, rising).exclude(target, 10_000, look_ahead=False)
             assert search.lower_bound == expected
             trusting = Search(instance)
             offer_list_schedules(trusting)
-            Forward(trusting, rising, evaluation).exclude(target, 10_000, look_ahead=True)
+            Forward(trusting, rising).exclude(target, 10_000, look_ahead=True)
             assert trusting.lower_bound == min(target, optimum)
             claimed += target < optimum
             if number % 4 == 0:
@@ -365,7 +364,7 @@ def test_bounds_rise_until_all_is_excluded_or_labels_or_time_run_out() -> None:
     offer_list_schedules(search)
     rising = list(islice(states_priced(search, search.budget), 4))[-1]
     evaluation = rising.evaluation
-    forward = Forward(search, rising, evaluation, Budget(600.0))
+    forward = Forward(search, rising, Budget(600.0))
     assert not forward.raises(200_000, margin=0.0)
     assert evaluation.bound < known(search.lower_bound) < known(search.schedule).objective
     assert not forward.raises(5)
@@ -389,7 +388,8 @@ def test_more_equals_than_the_label_limit_end_a_beam_search() -> None:
     with pytest.raises(TooWide):
         forward.search_with_beam(10)
     before = search.schedule
-    Forward(search, rising, evaluation).search_with_beam(10, 0)
+    rising.evaluation = evaluation
+    Forward(search, rising).search_with_beam(10, 0)
     assert search.schedule is before
 
 

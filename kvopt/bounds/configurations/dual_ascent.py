@@ -176,7 +176,7 @@ class DualAscent:
         )
         return numerators, denominator
 
-    def with_entry_prices(self, more: Mapping[Shape, float]) -> DualAscent:
+    def with_entry_prices(self, rises: Mapping[Shape, float]) -> DualAscent:
         """Return a copy whose least cost of each shape is so many rounds higher, if starts allow.
 
         The first state of a request gets dearer where a start costs less than that.  So the bound
@@ -187,7 +187,7 @@ class DualAscent:
         states, evaluation, knots = self.states, self.evaluation, Knots.every(1, self._last)
         unit, numerators = evaluation.denominator, evaluation.prices[1:].copy()
         shapes = list(zip(states.peaks - states.outputs, states.outputs, strict=True))
-        for shape, rounds in more.items():
+        for shape, rounds in rises.items():
             i = shapes.index(shape)
             lacking = int(rounds * unit) - evaluation.reduced_costs[i, :-1]
             numerators[:, states.firsts[i] + states.outputs[i] - 1] += np.maximum(lacking, 0)

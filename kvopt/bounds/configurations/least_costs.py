@@ -11,14 +11,12 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping
 
 import numpy as np
 from scipy.optimize import nnls
 
 from kvopt.bounds.configurations.cost_to_go import CostToGo
 from kvopt.bounds.configurations.dual_ascent import DualAscent
-from kvopt.bounds.configurations.states import Shape
 from kvopt.kernels.budget import Budget
 from kvopt.problem.arrays import Floats
 from kvopt.problem.instance import Instance
@@ -77,8 +75,6 @@ class LeastCosts:
     ----------
     instance, base
         The problem, and prices with an evaluation.
-    rises
-        Rounds by which least costs are raised at first.
     sets
         Sets of a time in the first tables.
 
@@ -86,31 +82,25 @@ class LeastCosts:
     ----------
     value
         What the best least costs prove, in rounds; minus infinity before the first step.
-    rises, priced, cost_to_go
-        The best least costs, as rounds above those of the base, with their prices and tables.
+    priced, cost_to_go
+        Prices with the best least costs, and their tables.
     fails
         Steps in a row that proved no more.
     sets
         Sets of a time in the next tables.
     """
 
-    def __init__(
-        self, instance: Instance, base: DualAscent, rises: Mapping[Shape, float], sets: int
-    ) -> None:
+    def __init__(self, instance: Instance, base: DualAscent, sets: int) -> None:
         counts = Counter(request.shape for request in instance)
         self._base, self._shapes = base, tuple(counts)
         self._numbers = np.array(list(counts.values()), dtype=float)
         self._planes, self._share = Planes(self._numbers), _FIRST_SHARE
-        self._next: Floats | None = np.array([rises.get(shape, 0.0) for shape in self._shapes])
-        self._best: Floats = self._next
+        # Least costs as rounds above those of the base.
+        self._best: Floats = np.zeros(len(counts))
+        self._next: Floats | None = self._best
         self.value, self.fails, self.sets = -math.inf, 0, sets
         self.priced = base
         self.cost_to_go: CostToGo | None = None
-
-    @property
-    def rises(self) -> dict[Shape, float]:
-        """The best least costs, as rounds above those of the base."""
-        return dict(zip(self._shapes, self._best.tolist(), strict=True))
 
     @property
     def is_final(self) -> bool:

@@ -13,7 +13,6 @@ from kvopt.bounds.configurations.expand import TooWide
 from kvopt.bounds.configurations.forward_search import FULL_LAYERS, ForwardSearch, predecessors_of
 from kvopt.bounds.configurations.least_costs import LeastCosts
 from kvopt.bounds.configurations.lookahead_tables import Lookahead
-from kvopt.bounds.configurations.states import Shape
 from kvopt.errors import Stopped
 from kvopt.incumbent.incumbent import Search
 from kvopt.kernels.budget import Budget, wall_time
@@ -103,34 +102,32 @@ class Forward:
     ----------
     search
         The search, with a schedule; better ones are offered to it.
-    priced, evaluation
-        Prices and their bound.
+    priced
+        Prices with their evaluation.
     limit
         When it stops, by default with the search.
     max_sets
         Limit of the sets of states of a time with cost-to-go bounds, which drop labels.
     last
-        Searches with prices of an evaluation before, whose sets and least costs come first.
+        Searches with prices of an evaluation before, whose number of sets comes first.
     """
 
     def __init__(
         self,
         search: Search,
         priced: DualAscent,
-        evaluation: Evaluation,
         limit: Budget | None = None,
         max_sets: int = MAX_SETS,
         last: Forward | None = None,
     ) -> None:
         assert search.schedule is not None
-        self._search, self._priced, self._evaluation = search, priced, evaluation
+        self._search, self._priced, self._evaluation = search, priced, priced.evaluation
         self._limit, self._max_sets = limit or search.budget, max_sets
         self._predecessors = predecessors_of(search.instance)
-        self._budget = self._gap_of(evaluation)
+        self._budget = self._gap_of(self._evaluation)
         self._window = max(1, int(_COMPLETION_WINDOW * self._budget))
-        # Sets of a time in cost-to-go bounds, and rounds by which least costs are raised.
+        # Sets of a time in cost-to-go bounds.
         self._sets: int = last._sets if last else _FIRST_SETS
-        self._more: dict[Shape, float] = last._more if last else {}
         self._forecast: _Forecast = last._forecast if last else _Forecast()
         self._costs: LeastCosts | None = None
         self._lookaheads: dict[int, Lookahead | None] = {}
@@ -270,7 +267,7 @@ class Forward:
         """
         if self._costs is None:
             sets = max(_FIRST_SETS, self._sets // _FEWER_SETS)
-            self._costs = LeastCosts(self._search.instance, self._priced, self._more, sets)
+            self._costs = LeastCosts(self._search.instance, self._priced, sets)
         costs, steps = self._costs, list[tuple[float, float]]()
         costs.fails, before = 0, costs.value
         while not costs.is_final and costs.fails < _MOST_FAILS:
@@ -296,9 +293,8 @@ class Forward:
 
     def _adopt(self, costs: LeastCosts) -> None:
         """Search with the best least costs from now on."""
-        self._more, self._completions = costs.rises, costs.cost_to_go
         self._priced, self._evaluation = costs.priced, costs.priced.evaluation
-        self._budget = self._gap_of(self._evaluation)
+        self._completions, self._budget = costs.cost_to_go, self._gap_of(self._evaluation)
         self._lookaheads.clear()
 
     @property
