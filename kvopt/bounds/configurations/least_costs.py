@@ -61,7 +61,10 @@ class Planes:
         lacking = np.append(level - self._offsets - self._slopes @ point, -point)
         system = np.vstack((rows.T, lacking))
         goal = np.append(np.zeros(len(point)), 1.0)
-        residual = system @ nnls(system, goal)[0] - goal
+        try:
+            residual = system @ nnls(system, goal)[0] - goal
+        except RuntimeError:  # too many iterations
+            return None
         if residual @ residual < _TINY:
             return None
         nearest: Floats = point - residual[:-1] / residual[-1] / self._scale
@@ -104,7 +107,7 @@ class LeastCosts:
 
     @property
     def is_final(self) -> bool:
-        """Whether no step is left: a line of the best costs starts every request once."""
+        """Whether no step is left: the lines so far rule out a higher value."""
         return self._next is None
 
     def step(self, objective: int, window: int, max_sets: int, limit: Budget) -> None:
@@ -147,7 +150,7 @@ class LeastCosts:
         """Set the next least costs: at a level above the best value, or at none if none is left."""
         level = self.value + self._share * (objective - self.value)
         point = self._planes.nearest(self._best, level)
-        # No line may be below the level: a lower one has more such points.
+        # A lower level has more points at which no line is below it.
         while point is None and level > self.value + _LEAST_RISE:
             level = (self.value + level) / 2
             point = self._planes.nearest(self._best, level)

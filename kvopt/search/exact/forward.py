@@ -41,9 +41,9 @@ RISING_LABELS = 30_000
 """Most labels in a round of a search for a better bound while prices rise."""
 _PLAIN = 1 / 20
 """Share of the labels of a proof that a search may keep before cost-to-go bounds are tried."""
-_CHECKABLE_SETS, _LABELS_A_SET = 4_000_000, 100
-"""Sets of all times that `kvopt verify` finds in some minutes, with 2 GB; and checkable labels,
-times requests, for each set more."""
+_CHECKABLE_SETS, _LABELS_A_SET, _SHARE_OF_SETS = 4_000_000, 100, 0.5
+"""Sets of all times that `kvopt verify` finds in some minutes, with 2 GB; checkable labels, times
+requests, for each set more; and the share of sets in the effort of a proof."""
 _COMPLETION_WINDOW = 1 / 4
 """Window of sets with cost-to-go bounds, as a share of the budget."""
 _FEWER_SETS, _STEPS, _MOST_FAILS = 2, 3, 5
@@ -223,14 +223,17 @@ class Forward:
     def complete(self, limit: Budget, *, sharpens: bool = False) -> None:
         """Compute cost-to-go bounds in that time, sharp ones if asked, and offer their value.
 
-        For a checkable result their sets are limited to some minutes of `kvopt verify`.
+        For a checkable result their sets are limited to half of what `kvopt verify` takes.
         """
         if not CostToGo.fits(self._priced.states):
             return
         if self._search.checkable:
             times = len(self._evaluation.prices)
-            self._max_sets = min(self._max_sets, self._checkable_sets // times)
-        if not (sharpens and self._sharpen(limit)) and not (sharpens and self._completions):
+            most = _SHARE_OF_SETS * self._checkable_sets / times
+            self._max_sets = min(self._max_sets, int(most))
+        if sharpens:
+            self._sharpen(limit)
+        if not sharpens or self._completions is None:
             self._tabulate(limit)
 
     def _tabulate(self, limit: Budget) -> None:
@@ -259,8 +262,8 @@ class Forward:
                 break
             self._sets, rise, fewer = int(more), completions.rise, sets
 
-    def _sharpen(self, limit: Budget) -> bool:
-        """Raise least costs of shapes while that saves more time than it takes; whether they rose.
+    def _sharpen(self, limit: Budget) -> None:
+        """Raise least costs of shapes while that saves more time than it takes.
 
         A round of the bound saves a share of the time of a search for all better schedules.  If
         there is less time than that, it saves as much of what is left.
@@ -269,7 +272,7 @@ class Forward:
             sets = max(_FIRST_SETS, self._sets // _FEWER_SETS)
             self._costs = LeastCosts(self._search.instance, self._priced, sets)
         costs, steps = self._costs, list[tuple[float, float]]()
-        costs.fails, before = 0, costs.value
+        costs.fails = 0
         while not costs.is_final and costs.fails < _MOST_FAILS:
             began, last, most = wall_time(), costs.value, self._max_sets
             if costs.cost_to_go is not None:
@@ -289,7 +292,6 @@ class Forward:
             if len(steps) > _STEPS and gains * saved < seconds:
                 break
         self._offer_completions()
-        return costs.value > before
 
     def _adopt(self, costs: LeastCosts) -> None:
         """Search with the best least costs from now on."""
@@ -359,7 +361,8 @@ class Forward:
         search, first = self._search, self._search.instance.first_arrival
         completions = self._completions if look_ahead else None
         cuts, sets = (completions.cuts(first), completions.size) if completions else ((), 0)
-        is_long = sum(kept) > self._checkable or sets > self._checkable_sets
+        effort = sum(kept) * self._checkable_sets + sets * self._checkable
+        is_long = effort > self._checkable * self._checkable_sets
         if is_long or (look_ahead and not cuts):
             if not search.checkable:
                 search.offer_claimed(target, NAME)
