@@ -130,7 +130,7 @@ def _bound_and_search(search: Search, many: bool, max_sets: int) -> None:
             if count > MOST_REQUESTS:
                 continue
             # Schedules first: better ones make the exhaustive search shorter.
-            forward = Forward(search, ascent, None, max_sets, forward)
+            forward = Forward(search, ascent, None, max_sets, forward, many=many)
             if many or stage % 2 == 0:  # beams of few requests rarely gain at the next prices
                 forward.search_with_beam(width, _HORIZON, repeats=many)
             width = min(_GROWTH * width, WIDTH)

@@ -25,8 +25,9 @@ NAME = "exact"
 _MARGIN, _INSTANT = 0.8, 1e-3
 """Share of the remaining time for a search for a better bound, and its least seconds."""
 
-_FIRST_SETS, _MORE_SETS, _WORTH_IT = 2_000, 9, 1.5
-"""Sets of a time in the first cost-to-go bounds, and the factor of the next ones."""
+_FIRST_SETS, _MORE_SETS, _WORTH_IT, _SETS_OF_FEW = 2_000, 9, 1.5, 8_000
+"""Sets of a time in the first cost-to-go bounds, and the factor of the next ones; and sets for few
+requests, whose proof mostly takes no more."""
 
 FIRST_WIDTH, WIDER_WIDTH, _WIDER = 100, 3000, 3
 """Beam widths in labels while prices are rough, and before the last exhaustive search; the factor
@@ -110,6 +111,8 @@ class Forward:
         Limit of the sets of states of a time with cost-to-go bounds, which drop labels.
     last
         Searches with prices of an evaluation before, whose number of sets comes first.
+    many
+        Whether requests are so many that cost-to-go bounds begin small and grow.
     """
 
     def __init__(
@@ -119,6 +122,8 @@ class Forward:
         limit: Budget | None = None,
         max_sets: int = MAX_SETS,
         last: Forward | None = None,
+        *,
+        many: bool = True,
     ) -> None:
         assert search.schedule is not None
         self._search, self._priced, self._evaluation = search, priced, priced.evaluation
@@ -127,7 +132,8 @@ class Forward:
         self._budget = self._gap_of(self._evaluation)
         self._window = max(1, int(_COMPLETION_WINDOW * self._budget))
         # Sets of a time in cost-to-go bounds.
-        self._sets: int = last._sets if last else _FIRST_SETS
+        self._sets: int = last._sets if last else _FIRST_SETS if many else _SETS_OF_FEW
+        self._grows = many
         self._forecast: _Forecast = last._forecast if last else _Forecast()
         self._costs: LeastCosts | None = None
         self._lookaheads: dict[int, Lookahead | None] = {}
@@ -251,6 +257,8 @@ class Forward:
                 break
             self._completions = completions
             self._offer_completions()
+            if not self._grows:
+                break
             if completions.rise == rise:
                 self._sets = fewer  # which do as well
                 break
