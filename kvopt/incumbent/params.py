@@ -49,7 +49,7 @@ class SolveParams:
         0.4, "Share of the time for bounds of larger instances; schedules get the rest.", maximum=1
     )
     exact_searchable: int = _param(
-        45, "Requests up to which searches are exhaustive; beyond, that time goes to beams."
+        45, "Requests up to which stages of prices have exhaustive searches; then only the end has."
     )
     exact_most_labels: int = _param(
         60_000_000, "Most labels in a round of the last search: proofs against memory.", minimum=1
