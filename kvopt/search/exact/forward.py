@@ -25,9 +25,10 @@ NAME = "exact"
 _MARGIN, _INSTANT = 0.8, 1e-3
 """Share of the remaining time for a search for a better bound, and its least seconds."""
 
-_FIRST_SETS, _MORE_SETS, _WORTH_IT, _SETS_OF_FEW = 2_000, 9, 1.5, 8_000
-"""Sets of a time in the first cost-to-go bounds, and the factor of the next ones; and sets for few
-requests, whose proof mostly takes no more."""
+_FIRST_SETS, _MORE_SETS, _WORTH_IT = 2_000, 9, 1.5
+"""Sets of a time in the first cost-to-go bounds, and the factor of the next ones."""
+_SETS_OF_FEW, _LATER_SETS = 8_000, 3
+"""Sets for few requests, whose proof mostly takes no more, and the factor at the next prices."""
 
 FIRST_WIDTH, WIDER_WIDTH, _WIDER = 100, 3000, 3
 """Beam widths in labels while prices are rough, and before the last exhaustive search; the factor
@@ -258,6 +259,7 @@ class Forward:
             self._completions = completions
             self._offer_completions()
             if not self._grows:
+                self._sets = _LATER_SETS * sets
                 break
             if completions.rise == rise:
                 self._sets = fewer  # which do as well
