@@ -59,7 +59,7 @@ def test_no_point_above_all_planes_is_nearer(
 
     def is_above(at: Floats, slack: float) -> bool:
         heights = [value + np.array(slopes) @ at for *slopes, value in drawn]
-        return min(heights) >= level - slack
+        return bool(min(heights) >= level - slack)
 
     def distance(at: Floats) -> float:
         return float(scale @ (at - point) ** 2)
