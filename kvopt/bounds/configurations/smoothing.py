@@ -330,7 +330,8 @@ def requests_part(
                     parts[row] = np.exp(-cost / tau)
                     total += parts[row]
         for row in range(begin, end):
-            weights[state, row] += parts[row] / total
+            if parts[row] > 0.0:  # none is, and the total is 0, where prices are not finite
+                weights[state, row] += parts[row] / total
         exact += lowest
         smooth += lowest - tau * np.log(total)
     return exact, smooth
