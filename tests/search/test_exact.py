@@ -395,7 +395,7 @@ def test_more_equals_than_the_label_limit_end_a_beam_search() -> None:
 
 
 def test_steps_to_prices_that_are_not_finite_are_taken_back() -> None:
-    instance = generate("two-point", 6, seed=0, memory=12, l=5, u=10)
+    instance = generate("two-point", 6, seed=0, memory=12, parameters={"l": 5, "u": 10})
     assert solve(instance, "exact", threads=1).objective == brute_force.optimum(*plain(instance))
 
 
