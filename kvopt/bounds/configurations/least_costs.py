@@ -3,8 +3,11 @@
 A line of sets is a way to go on from nothing.  The value of a line, with the least costs of all
 requests, is linear in these: it rises by the requests of a shape less its starts.  The cheapest
 line at some least costs is a line at all others too.  So what it proves there is a plane that
-bounds the proof from above everywhere.  Next costs are the nearest ones at which no line so far
-is below a level.  See docs/theory/ascent.md.
+bounds the proof from above.  Next costs are the nearest ones at which no line so far is below a
+level.  See docs/theory/ascent.md.
+
+Where requests of one shape arrive at different times, and above the cost of a start after the last
+price, planes are estimates.  They only choose the next costs: each value is a bound by itself.
 """
 
 from __future__ import annotations

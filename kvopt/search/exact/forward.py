@@ -48,6 +48,8 @@ _CHECKABLE_SETS, _LABELS_A_SET, _SHARE_OF_SETS = 4_000_000, 100, 0.5
 requests, for each set more; and the share of sets in the effort of a proof."""
 _COMPLETION_WINDOW = 1 / 4
 """Window of sets with cost-to-go bounds, as a share of the budget."""
+_MOST_SAVED = 3600.0
+"""Seconds that a rise of the bound can save: without a limit tiny rises would go on and on."""
 _FEWER_SETS, _STEPS, _MOST_FAILS = 2, 3, 5
 """Factor by which tables for higher least costs begin with fewer sets; the last steps whose gain
 tells whether another one follows; steps without a gain after which none does."""
@@ -298,7 +300,7 @@ class Forward:
             steps.append((gain, wall_time() - began))
             gains, seconds = map(sum, zip(*steps[-_STEPS:], strict=True))
             whole = self._forecast.of(self._objective() - costs.value) or math.inf
-            saved = self._forecast.growth * min(whole, limit.left)
+            saved = self._forecast.growth * min(whole, limit.left, _MOST_SAVED)
             if len(steps) > _STEPS and gains * saved < seconds:
                 break
         self._offer_completions()
