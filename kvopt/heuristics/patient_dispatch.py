@@ -52,8 +52,14 @@ _WIDEST, _MOST_PATIENT = 200.0, 200.0
 """Limits of the draws: window in requests, and patience in times passed over."""
 _NEAR = 0.3
 """Deviation of the logarithm of a part of a rule that is near the last one."""
-_MOST_FILL = 2.0
-"""Limit of the drawn value of filling memory, relative to its price."""
+_UNLIMITED = 0.3
+"""Share of new rules that pass over a request as often as they like.
+
+Where most outputs are of one length, a rule that sets no limit stays ahead for thousands of starts:
+one large request is first in line meanwhile, and is passed over hundreds of times.
+"""
+_FILLS = (0.02, 2.0)
+"""Range of the drawn value of filling memory, relative to its price, in equal ratios."""
 _GAINING = 0.7
 """Share of new rules that start the request that gains most, not the first in line."""
 _HOLDING, _ALLOWED = 0.5, (0.05, 5.0)
@@ -287,10 +293,11 @@ def draw_rule(
         blur, tilt = 0.1 * uniform(rng), 0.0
     else:
         window = 2.0 * (_WIDEST / 2.0) ** uniform(rng)
-        patience = _MOST_PATIENT ** uniform(rng)
+        patience = _MOST_PATIENT ** uniform(rng) if uniform(rng) > _UNLIMITED else np.inf
         blur, tilt = 0.2 * uniform(rng), 0.3 * uniform(rng) - 0.1
         if uniform(rng) < _GAINING:
-            fill = _MOST_FILL * uniform(rng)
+            low, high = _FILLS
+            fill = low * (high / low) ** uniform(rng)
         if uniform(rng) < _HOLDING:
             low, high = _ALLOWED
             allowed = trace.jobs.mean_output * low * (high / low) ** uniform(rng)
@@ -307,5 +314,5 @@ def draw_rule(
         node.queue[front + x] = ranks[order[x]]
     if len(node.active) > 1 and uniform(rng) < 0.3:
         choice = float(below(rng, 3))
-    window, patience = float(int(window + 0.5)), float(int(patience + 0.5))
+    window, patience = np.floor(window + 0.5), np.floor(patience + 0.5)
     return Rule(max(1.0, window), max(1.0, patience), choice, fill, allowed)
