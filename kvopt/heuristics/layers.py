@@ -6,6 +6,7 @@ the run of the best node is replayed at the end, with its starts.
 
 from __future__ import annotations
 
+import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
@@ -15,7 +16,7 @@ from typing import Any, NamedTuple, cast
 
 import numpy as np
 
-from kvopt.kernels.budget import Budget
+from kvopt.kernels.budget import Budget, wall_time
 from kvopt.kernels.compiled import compiled
 from kvopt.kernels.magnitudes import NEVER
 from kvopt.kernels.random_numbers import State, reseed
@@ -28,6 +29,11 @@ _SAME = 1e-7
 """Costs that differ by less belong to equal nodes."""
 _GROWTH = 2.0
 """Largest factor on the effort of the next beam; the first one shows how long others take."""
+_WIDER, _IN_TIME = 1.2, 0.95
+"""The last beam is planned for this much of the time left, and becomes narrower if it would end
+after this part."""
+_FORESEEN = 0.1
+"""A forecast of a beam's seconds counts like what it took in this part of it."""
 _WORTH_WHILE = 0.5
 """No further beam is tried with less than this part of the effort of the last one."""
 SHARED = 16
@@ -49,6 +55,8 @@ class BeamPlan(NamedTuple):
         Seed of the random generator.
     weight
         Weight of the loss of waiting requests.
+    effort
+        What one expansion of each layer takes, in runs of the whole trace.
     """
 
     width: int
@@ -57,6 +65,7 @@ class BeamPlan(NamedTuple):
     ahead: int
     seed: int
     weight: float = 1.0
+    effort: float = 1.0
 
 
 class BeamLayer(NamedTuple):
@@ -130,8 +139,11 @@ def beam_of(here: Any, there: Any, plan: BeamPlan, rule: Sequence[float]) -> Bea
     return Beam(first, second, Expansions(seen, paid, states, chosen))
 
 
-def choose(expansions: Expansions, order: Integers, draws: int, limit: int) -> int:
-    """Choose the first distinct expansions in an order, so many of a node; return their number."""
+def choose(expansions: Expansions, order: Integers, draws: int, limit: int, most: int) -> int:
+    """Choose up to ``most`` distinct expansions in an order, and return their number.
+
+    At most ``limit`` are of one node, which has so many draws.
+    """
     states, paid = expansions.states.tolist(), expansions.paid.tolist()
     chosen, children, paid_by_state = (
         list[int](),
@@ -139,7 +151,7 @@ def choose(expansions: Expansions, order: Integers, draws: int, limit: int) -> i
         defaultdict[int, list[float]](list),
     )
     for x in order.tolist():
-        if len(chosen) == len(expansions.chosen):
+        if len(chosen) == most:
             break
         equal = paid_by_state[states[x]]
         if children[x // draws] < limit and all(abs(paid[x] - cost) > _SAME for cost in equal):
@@ -243,11 +255,12 @@ def tries_of(name: str, operations: Operations) -> Callable[..., None]:
 
 
 class Course(NamedTuple):
-    """Layers of a beam: chosen expansions, expansions of each node, and ends."""
+    """Layers of a beam: chosen expansions, expansions of each node, ends, and seconds of one."""
 
     chosen: list[Integers]
     draws: list[int]
     ends: list[int]
+    seconds: list[float]
 
     def past(self, row: int) -> list[tuple[int, int]]:
         """Return the history of the node of a row: its draw in each layer, and the layer's end."""
@@ -257,6 +270,65 @@ class Course(NamedTuple):
             row, draw = divmod(int(chosen[row]), draws)
             past.append((draw, end))
         return past[::-1]
+
+
+class BeamPace:
+    """What the beams of one search take: each is planned by the last one, and ends in time.
+
+    Attributes
+    ----------
+    effort
+        Effort of the next beam, 0 if too little time remains for a useful one.
+    """
+
+    def __init__(self) -> None:
+        self.effort = 1.0
+        self._seconds = 0.0  # of an effort of 1; 0 before the first beam has ended
+        # The part of these seconds that is over by the end of each layer.
+        self._ends, self._parts = np.zeros(1), np.zeros(1)
+
+    def width(self, plan: BeamPlan, widest: int) -> int:
+        """Return the width of the next beam."""
+        return min(max(1, int(self.effort / (plan.draws * plan.effort))), widest)
+
+    def part(self, until: int) -> float:
+        """Return the part of the seconds of a beam of equal layers that is over by a time."""
+        return float(np.interp(until, self._ends, self._parts, left=0.0))
+
+    def tries(self, plan: BeamPlan, begin: int, planned: float, spent: float, left: float) -> int:
+        """Return the expansions of a layer with which a beam ends in time.
+
+        Parameters
+        ----------
+        plan, begin
+            The beam, and the begin of the layer.
+        planned, spent
+            The part of the seconds that its layers should have taken, and those that they took.
+        left
+            Seconds until the limit.
+        """
+        tries = plan.width * plan.draws
+        if not self._seconds or left == math.inf:
+            return tries
+        whole = self._seconds * tries * plan.effort
+        slower = (spent / whole + _FORESEEN) / (planned + _FORESEEN)
+        rest = slower * whole * (1.0 - self.part(begin))
+        return tries if rest <= _IN_TIME * left else max(1, int(tries * _IN_TIME * left / rest))
+
+    def learn(self, plan: BeamPlan, course: Course) -> None:
+        """Keep the times of a beam."""
+        if (whole := sum(course.seconds)) > 0.0:
+            self._ends = np.array(course.ends, dtype=np.float64)
+            self._parts = np.cumsum(course.seconds) / whole
+            self._seconds = whole / plan.effort
+
+    def go_on(self, plan: BeamPlan, took: float, left: float) -> bool:
+        """Plan the beam after one that took so many seconds; return whether it is worth while."""
+        effort = plan.width * plan.draws * plan.effort
+        took = max(took, effort * self._seconds, 1e-3)
+        more = _GROWTH if left > _GROWTH**2 * took else _WIDER * left / took
+        self.effort = more * effort if more >= _WORTH_WHILE else 0.0
+        return self.effort > 0.0
 
 
 class BeamLoops(NamedTuple):
@@ -292,28 +364,38 @@ def run_beam(
     loops: BeamLoops,
     plan: BeamPlan,
     budget: Budget,
+    pace: BeamPace,
 ) -> tuple[Course, BeamLayer | None]:
     """Run layers until all nodes are finished; return the last, None if time runs out before."""
-    (here, there, expansions), course, alive, until = beam, Course([], [], []), 1, 0
+    (here, there, expansions), course, alive, until = beam, Course([], [], [], []), 1, 0
     shared = workspaces if len(expansions.seen) >= SHARED else workspaces[:1]
+    began, planned = wall_time(), 0.0
     while not budget.over():
         begin = loops.begin(here.nodes, alive, until)
         if begin is None:
+            pace.learn(plan, course)
             return course, here
+        # A beam that would not end in time goes on with its cheapest nodes.
+        now = wall_time()
+        tries = pace.tries(plan, begin, planned, now - began, budget.left)
+        width = max(1, tries // plan.draws)
+        alive = min(alive, width)
         # A few nodes get as many expansions as a full beam.
-        more = plan.width // alive
-        until, draws = begin + plan.interval, plan.draws * more
+        more = width // alive
+        until, draws = begin + plan.interval, min(tries, plan.draws) * more
         attempt = partial(loops.attempt, here, there, expansions)
         share(
             pool, shared, partial(attempt, ActiveInterval(until, draws, False, SEEN)), alive * draws
         )
         order = np.argsort(expansions.seen[: alive * draws], kind="stable")
-        alive = choose(expansions, order, draws, _CHILDREN * more)
+        count, alive = alive * draws, choose(expansions, order, draws, _CHILDREN * more, width)
         whole = ActiveInterval(until, draws, True, len(loops.arrivals))
         share(pool, shared, partial(attempt, whole), alive)
         course.chosen.append(expansions.chosen[:alive].copy())
         course.draws.append(draws)
         course.ends.append(until)
+        course.seconds.append((wall_time() - now) / count)
+        planned += (pace.part(until) - pace.part(begin)) * count / (plan.width * plan.draws)
         here, there = there, here
     return course, None
 
@@ -330,13 +412,6 @@ def go_again(
         beam.expansions.chosen[0] = draw
         again = ActiveInterval(until, draw + 1, True, len(loops.arrivals))
         loops.attempt(beam.here, beam.here, beam.expansions, again, workspace, 0, 1)
-
-
-def next_effort(effort: float, took: float, left: float) -> float:
-    """Return the effort of the next beam, 0 if too little time remains for a useful one."""
-    took = max(took, 1e-3)
-    more = _GROWTH if left > _GROWTH**2 * took else 0.9 * left / took
-    return more * effort if more >= _WORTH_WHILE else 0.0
 
 
 def share(

@@ -22,11 +22,11 @@ from kvopt.bounds.prefix_shares import shared_out
 from kvopt.heuristics.layers import (
     Beam,
     BeamLoops,
+    BeamPace,
     BeamPlan,
     Operations,
     beam_of,
     go_again,
-    next_effort,
     run_beam,
     tries_of,
 )
@@ -78,7 +78,7 @@ def search_traces(search: Search, budget: Budget, seed: int = 0) -> None:
         return
     if fluid_end(instance.pooled()) > search.limits.params.lagrangian_longest:
         return
-    (jobs, keys), effort = job_arrays(search.instance), 0.0
+    (jobs, keys), pace = job_arrays(search.instance), BeamPace()
     widest = budget.memory_left // (_BYTES * len(instance))
     widest = min(search.limits.params.improve_widest_beam, widest)
     random = np.random.default_rng(seed)
@@ -86,15 +86,12 @@ def search_traces(search: Search, budget: Budget, seed: int = 0) -> None:
         while widest and not budget.over():
             began = wall_time()
             trace, plan = drawn_trace(search, jobs, keys, random), _plan(jobs, random)
-            copying = _COPY * between_starts(jobs)
-            by_node = plan.draws * (copying + plan.interval + plan.ahead) / plan.interval
-            width = min(max(1, int(effort / by_node)), widest)
-            plan = plan._replace(width=width)
-            started = started_by_beam(pool, search.limits.threads, trace, plan, budget)
+            plan = plan._replace(width=pace.width(plan, widest))
+            started = started_by_beam(pool, search.limits.threads, trace, plan, budget, pace)
             starts, workers = started.starts.tolist(), started.workers.tolist()
             search.offer_starts(starts, "beams over the whole trace", workers)
-            effort = next_effort(width * by_node, wall_time() - began, budget.left)
-            if width == widest or not effort:
+            is_useful = pace.go_on(plan, wall_time() - began, budget.left)
+            if plan.width == widest or not is_useful:
                 return
 
 
@@ -104,16 +101,22 @@ def _plan(jobs: JobArrays, random: np.random.Generator) -> BeamPlan:
     ahead = int(jobs.outputs.mean() * random.uniform(*_AHEAD)) + 1
     draws, seed = random.integers(*_DRAWS, endpoint=True), random.integers(2**30)
     weight = _WEIGHTS[0] * (_WEIGHTS[1] / _WEIGHTS[0]) ** random.uniform()
-    return BeamPlan(1, int(draws), interval, ahead, int(seed), float(weight))
+    effort = (_COPY * between_starts(jobs) + interval + ahead) / interval
+    return BeamPlan(1, int(draws), interval, ahead, int(seed), float(weight), effort)
 
 
 def started_by_beam(
-    pool: Executor, threads: int, trace: DispatchTrace, plan: BeamPlan, budget: Budget
+    pool: Executor,
+    threads: int,
+    trace: DispatchTrace,
+    plan: BeamPlan,
+    budget: Budget,
+    pace: BeamPace,
 ) -> Decisions:
     """Start all requests; after the time limit the rest is started without other rules."""
     beam, loops = beam_from(trace.jobs, plan), loops_on(trace, plan)
     workspaces = [workspace_for(trace.jobs) for _ in range(threads)]
-    course, ended = run_beam(pool, workspaces, beam, loops, plan, budget)
+    course, ended = run_beam(pool, workspaces, beam, loops, plan, budget, pace)
     row = 0  # the first is the cheapest
     if ended is not None:
         row = int(np.argmin(ended.costs[: len(course.chosen[-1])]))

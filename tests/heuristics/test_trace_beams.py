@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from concurrent.futures import ThreadPoolExecutor
 
@@ -15,7 +16,16 @@ from strategies import plain
 from kvopt import Instance, Request, Schedule, generate
 from kvopt.bounds.fluid import fluid_prices
 from kvopt.heuristics import improve
-from kvopt.heuristics.layers import SEEN, ActiveInterval, BeamPlan, beam_of, choose, go_again
+from kvopt.heuristics.layers import (
+    SEEN,
+    ActiveInterval,
+    BeamPace,
+    BeamPlan,
+    Course,
+    beam_of,
+    choose,
+    go_again,
+)
 from kvopt.heuristics.list_schedules import offer_list_schedules, one_after_another
 from kvopt.heuristics.nodes import FIRST_FIT, STATE, STOP, job_arrays, most_active, start_on
 from kvopt.heuristics.patient_dispatch import DispatchTrace, Rule, advance, workspace_for
@@ -111,11 +121,12 @@ def test_a_state_is_what_is_active_and_not_how_it_came_about() -> None:
 def test_tries_of_one_state_are_kept_once() -> None:
     kept = beam_of(None, None, BeamPlan(4, 2, 1, 1, 1), (0.0,)).expansions
     kept.states[:8] = [1, 2, 3, 4, 4, 3, 3, 3]
-    assert kept.chosen[: choose(kept, np.arange(8)[::-1], 8, 16)].tolist() == [7, 4, 1, 0]
-    assert kept.chosen[: choose(kept, np.arange(8)[::-1], 8, 3)].tolist() == [7, 4, 1]
-    assert kept.chosen[: choose(kept, np.arange(8)[::-1], 4, 1)].tolist() == [7, 3]
+    assert kept.chosen[: choose(kept, np.arange(8)[::-1], 8, 16, 4)].tolist() == [7, 4, 1, 0]
+    assert kept.chosen[: choose(kept, np.arange(8)[::-1], 8, 3, 4)].tolist() == [7, 4, 1]
+    assert kept.chosen[: choose(kept, np.arange(8)[::-1], 4, 1, 4)].tolist() == [7, 3]
+    assert kept.chosen[: choose(kept, np.arange(8)[::-1], 8, 16, 2)].tolist() == [7, 4]
     kept.paid[5] = 1.0
-    assert kept.chosen[: choose(kept, np.arange(8)[::-1], 8, 16)].tolist() == [7, 5, 4, 1]
+    assert kept.chosen[: choose(kept, np.arange(8)[::-1], 8, 16, 4)].tolist() == [7, 5, 4, 1]
 
 
 def test_prices_last_longer_where_less_is_filled() -> None:
@@ -172,7 +183,9 @@ def test_small_beams_make_schedules_at_any_prices(workers: int) -> None:
         trace = DispatchTrace(requests, start_prices(instance, prices), keys)
         plan = BeamPlan(4, 5, rng.randint(1, 4), rng.randint(1, 6), rng.randint(0, 99), 2.0)
         with ThreadPoolExecutor(2) as pool:
-            one, two = (started_by_beam(pool, each, trace, plan, Budget()) for each in (1, 2))
+            one, two = (
+                started_by_beam(pool, each, trace, plan, Budget(), BeamPace()) for each in (1, 2)
+            )
         schedule = Schedule(instance, one.starts.tolist(), one.workers.tolist())
         assert schedule.check().feasible
         assert workers > 1 or schedule.objective >= optimum(*plain(instance))
@@ -198,8 +211,62 @@ def test_one_that_has_to_stop_ends_with_a_whole_schedule(workers: int) -> None:
     requests, keys = job_arrays(instance)
     trace = DispatchTrace(requests, worth_nothing(len(instance)), keys)
     with ThreadPoolExecutor(2) as pool:
-        made = started_by_beam(pool, 2, trace, BeamPlan(9, 3, 40, 60, 1), Budget(0.0))
+        plan = BeamPlan(9, 3, 40, 60, 1)
+        made = started_by_beam(pool, 2, trace, plan, Budget(0.0), BeamPace())
     assert Schedule(instance, made.starts.tolist(), made.workers.tolist()).check().feasible
+
+
+class Narrower(BeamPace):
+    """A pace that allows fewer and fewer expansions, down to one."""
+
+    def learn(self, plan: BeamPlan, course: Course) -> None:
+        """Keep the course."""
+        self.course = course
+
+    def tries(self, plan: BeamPlan, begin: int, planned: float, spent: float, left: float) -> int:
+        """Return half as many after each forty rounds."""
+        return max(1, plan.width * plan.draws >> begin // 40)
+
+
+def test_a_beam_that_becomes_narrower_repeats_its_run() -> None:
+    search = begun(chat(arrivals=True))
+    instance = search.instance
+    requests, keys = job_arrays(instance)
+    trace = drawn_trace(search, requests, keys, np.random.default_rng(1))
+    plan = BeamPlan(9, 9, 20, 20, 2)
+    with ThreadPoolExecutor(1) as pool:
+        pace = Narrower()
+        made = started_by_beam(pool, 1, trace, plan, Budget(), pace)
+        whole = started_by_beam(pool, 1, trace, plan, Budget(), BeamPace())
+    assert Schedule(instance, made.starts.tolist()).check().feasible
+    assert max(len(chosen) for chosen in pace.course.chosen) == 4
+    assert {len(chosen) for chosen in pace.course.chosen[-3:]} == {1}
+    assert pace.course.draws[-1] == 1
+    assert made.starts.sum() > whole.starts.sum()
+
+
+def test_a_beam_that_is_late_has_fewer_tries() -> None:
+    plan, pace = BeamPlan(10, 10, 5, 5, 1, effort=2.0), BeamPace()
+    assert pace.tries(plan, 0, 0.0, 0.0, 0.1) == 100  # nothing is known yet
+    # Ten seconds at a hundred tries a layer, of which the second of two layers takes 7.5.
+    course = Course([], [100, 100], [5, 20], [0.025, 0.075])
+    pace.learn(plan, course)
+    assert pace.go_on(plan, 10.0, 100.0)
+    assert pace.effort == 2 * 200.0
+    assert pace.width(plan, 99) == 20
+    assert pace.width(plan, 7) == 7
+    assert pace.tries(plan, 0, 0.0, 0.0, 20.0) == 100
+    assert pace.tries(plan, 0, 0.0, 0.0, 5.0) == pytest.approx(100 * 0.5 * 0.95, abs=1)
+    # As quick as foreseen, then twice as slow, and only half of its tries.
+    assert pace.tries(plan, 5, 0.25, 2.5, 8.0) == 100
+    slower = (0.5 + 0.1) / (0.25 + 0.1)
+    assert pace.tries(plan, 5, 0.25, 5.0, 5.0) == pytest.approx(475 / 7.5 / slower, abs=1)
+    assert pace.tries(plan, 5, 0.125, 1.25, 8.0) == 100
+    assert pace.tries(plan, 5, 0.25, 2.5, math.inf) == 100
+    # The next one has the rest of the time, or is left out.
+    assert pace.go_on(plan, 10.0, 20.0)
+    assert pace.effort == pytest.approx(1.2 * 2 * 200.0)
+    assert not pace.go_on(plan, 10.0, 2.0)
 
 
 def test_one_request_is_left_alone() -> None:

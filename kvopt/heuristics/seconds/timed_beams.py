@@ -25,11 +25,11 @@ from kvopt.heuristics.attaining.serving import timed_of
 from kvopt.heuristics.layers import (
     Beam,
     BeamLoops,
+    BeamPace,
     BeamPlan,
     Operations,
     beam_of,
     go_again,
-    next_effort,
     run_beam,
     tries_of,
 )
@@ -124,17 +124,15 @@ def beams_in_seconds(
     room = min(budget.memory_left, _ROOM)
     beams = _Beams(instance, clock, lines, part, threads, seed, room)
 
-    turn, idle, effort, widest = 0, 0, 0.0, beams.widest
+    turn, idle, widest = 0, 0, beams.widest
     if is_unlimited := budget.left == math.inf:
         widest = max(1, min(WIDEST_WITHOUT_LIMIT, _LARGEST_WITHOUT_LIMIT // count, widest))
     with ThreadPoolExecutor(threads) as pool:
         while idle < IDLE_TURNS and not budget.over():
-            began, before, of_node = wall_time(), beams.best.objective, beams.effort(turn)
-            width = max(1, min(int(effort / of_node), widest))
-            beams.search(pool, turn, width, budget)
+            before = beams.best.objective
+            width, is_useful = beams.search(pool, turn, widest, budget)
             turn, idle = turn + 1, 0 if beams.best.objective != before else idle + 1
-            effort = next_effort(width * of_node, wall_time() - began, budget.left)
-            if not effort or (is_unlimited and width == widest):
+            if not is_useful or (is_unlimited and width == widest):
                 break
     return replace(beams.best, wall_seconds=wall_time() - start)
 
@@ -153,7 +151,7 @@ class _Beams:
         room: int,
     ) -> None:
         self._instance, self._clock, self._seed = instance, clock, seed
-        self._lines, self._shares = lines, part
+        self._lines, self._shares, self._pace = lines, part, BeamPace()
         server, count = self._priced(0), len(instance)
         self._rooms = [_room_for(server) for _ in range(threads)]
         in_both_layers = 16 * (count + 3 * _active_limit(server))  # bytes of a node
@@ -163,17 +161,16 @@ class _Beams:
         self._between = float(part.takes.mean()) / instance.memory  # start-up on a busy machine
         self._alone = float(part.alone.mean())
 
-    def effort(self, turn: int) -> float:
-        """Return about the effort of a node of a beam, in runs."""
-        stretch, ahead = self._horizons(turn)
-        return DRAWS * (1 + ahead / stretch)
-
-    def search(self, pool: Executor, turn: int, width: int, budget: Budget) -> None:
-        """Keep the run of a beam if it is the best one."""
-        plan = BeamPlan(width, DRAWS, *self._horizons(turn), self._seed + turn)
-        node = run_of_beam(pool, self._rooms, self._priced(turn), plan, budget)
+    def search(self, pool: Executor, turn: int, widest: int, budget: Budget) -> tuple[int, bool]:
+        """Keep the run of a beam if it is the best one; return its width, and whether to go on."""
+        began, (interval, ahead) = wall_time(), self._horizons(turn)
+        effort = 1 + ahead / interval
+        plan = BeamPlan(1, DRAWS, interval, ahead, self._seed + turn, effort=effort)
+        plan = plan._replace(width=self._pace.width(plan, widest))
+        node = run_of_beam(pool, self._rooms, self._priced(turn), plan, budget, self._pace)
         if node.counts[LATENCY] < (self.best.objective or math.inf):
             self.best = self._as_run(node)
+        return plan.width, self._pace.go_on(plan, wall_time() - began, budget.left)
 
     def _priced(self, turn: int) -> TimedServer:
         """Return the server as arrays, with the prices of the fluid on a slower machine."""
@@ -219,14 +216,19 @@ class _Beams:
 
 
 def run_of_beam(
-    pool: Executor, rooms: list[Room], server: TimedServer, plan: BeamPlan, budget: Budget
+    pool: Executor,
+    rooms: list[Room],
+    server: TimedServer,
+    plan: BeamPlan,
+    budget: Budget,
+    pace: BeamPace,
 ) -> TimedNode:
     """Return the end of the best run of a beam; its events are in the first work array.
 
     After the time limit the cheapest node is completed without other rules.
     """
     beam = _beam_for(server, plan)
-    course, ended = run_beam(pool, rooms, beam, _work_on(server, plan), plan, budget)
+    course, ended = run_beam(pool, rooms, beam, _work_on(server, plan), plan, budget, pace)
     if ended is None:
         return _made_again(server, plan, rooms[0], course.past(0))  # the first is the cheapest
     latencies = ended.nodes.counts[: len(course.chosen[-1]), LATENCY]
