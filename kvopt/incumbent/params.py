@@ -55,7 +55,7 @@ class SolveParams:
         60_000_000, "Most labels in a round of the last search: proofs against memory.", minimum=1
     )
     exact_checkable_labels: int = _param(
-        400_000_000, "Labels times requests of a proof, which `kvopt verify` repeats in minutes."
+        180_000_000, "Labels times requests of a proof, which `kvopt verify` repeats in minutes."
     )
     lagrangian_longest: int = _param(
         20_000_000, "Most rounds with prices: longer horizons against memory, 8 GB here."

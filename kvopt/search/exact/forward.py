@@ -41,7 +41,7 @@ MAX_SETS = 1_000_000
 """Default limit of the sets of states of a time with cost-to-go bounds."""
 RISING_LABELS = 30_000
 """Most labels in a round of a search for a better bound while prices rise."""
-_PLAIN = 1 / 20
+_PLAIN = 1 / 9
 """Share of the labels of a proof that a search may keep before cost-to-go bounds are tried."""
 _CHECKABLE_SETS, _LABELS_A_SET, _SHARE_OF_SETS = 4_000_000, 100, 0.5
 """Sets of all times that `kvopt verify` finds in some minutes, with 2 GB; checkable labels, times
