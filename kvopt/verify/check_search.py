@@ -128,10 +128,10 @@ class RepeatedSearch:
         If the file states how many it ``kept`` in each round, there must not be many more.  With
         cost-to-go bounds there may be: then it tells whether the budget can suffice.
         """
-        count = 0
+        count, stated = 0, sum(kept)
         limits: Iterable[float] = repeat(math.inf)
         if self.completions:
-            self.work.expect(_EACH * self.steps * sum(kept))
+            self.work.expect(_EACH * self.steps * stated)
         elif kept and not self.work.is_fixed:
             limits = chain([1], (2 * size + 100 for size in kept), repeat(100))
         elif not self.work.is_fixed:
@@ -146,8 +146,11 @@ class RepeatedSearch:
                 )
             if not layer:
                 break
+            if stated:
+                self.work.done = f", {100 * min(count, stated) // stated}% of the search"
             count += size
             layer = self._next(now, layer, size)
+        self.work.done = ""
         return count
 
     def _next(self, now: int, layer: _Layer, size: int) -> _Layer:

@@ -51,7 +51,8 @@ class Work:
     copies of states, labels of a search.  Tables are charged so that STEPS allow at most BYTES.
     Integers of many digits are slow, and large: then a step counts ``weight`` times.
 
-    ``part`` names the current work; the budget is ``is_fixed`` if the reader set it.
+    ``part`` names the current work, and ``done`` tells how much of it is over, in words; the budget
+    is ``is_fixed`` if the reader set it.
     """
 
     def __init__(
@@ -65,7 +66,7 @@ class Work:
             raise ValueError("budget: must be a positive number")
         self.is_fixed, self.progress = times is not None, progress
         self.times, self.jobs = times or 1.0, jobs
-        self.used, self.weight, self.mark, self.part = 0, 1, MARK, ""
+        self.used, self.weight, self.mark, self.part, self.done = 0, 1, MARK, "", ""
 
     def grant(self, stated: int | None) -> None:
         """Grant the budget that a file asks for, unless the reader set one."""
@@ -92,7 +93,8 @@ class Work:
         if self.progress is not None and self.used >= self.mark:
             self.mark = self.used + MARK
             share = int(100 * self.used / (self.times * STEPS))
-            self.progress(f"checking, {share}% of at most about {_minutes(self.times)}")
+            limit = _minutes(self.times)
+            self.progress(f"checking, {share}% of at most about {limit}{self.done}")
 
     def expect(self, steps: int) -> None:
         """Refuse work of about so many steps, estimated before it begins."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import lzma
 import math
 import resource
 import signal
@@ -275,6 +276,19 @@ class TestBudget:
         monkeypatch.setattr("kvopt.verify.step_budget.MARK", 2_000)
         assert verify(path, 10, said.append).valid
         assert said == ["checking, 16% of at most about 5 min"]
+
+    def test_progress_of_a_search_is_told_by_what_the_file_states(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        kept = ROOT / "instances" / "certificates" / "arrival-2-n8.json.xz"
+        path, told = tmp_path / "c.json", list[str]()
+        path.write_bytes(lzma.decompress(kept.read_bytes()))
+        monkeypatch.setattr("kvopt.verify.step_budget.MARK", 10_000)
+        assert verify(path, 10, told.append).valid
+        shares = [int(line.split(", ")[2].split("%")[0]) for line in told if "search" in line]
+        assert shares == sorted(shares)
+        assert shares[0] == 0
+        assert shares[-1] >= 90
 
     @pytest.mark.slow
     @pytest.mark.parametrize("module", ["kvopt", "kvopt.verify"])
