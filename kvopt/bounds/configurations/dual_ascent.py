@@ -128,13 +128,12 @@ class DualAscent:
     ) -> Iterator[CheckedBound]:
         """Ascend stage by stage; yield each bound, then remove starts.
 
-        The target is the total latency of the best schedule, by which starts are removed.  Patient
-        stages end after that share of the time, so that callers can use the rest.
+        The target is the total latency of the best schedule, by which starts are removed.  Stages
+        end after that share of the time, so that callers can use the rest.
         """
-        whole, patient = self._budget, self._budget.part(patience)
+        whole = self._budget
+        self._budget = whole.part(patience)
         for stage in _STAGES_AT_FEW_KNOTS if self._few_knots else STAGES:
-            if stage.window > STAGES[0].window:
-                self._budget = patient
             if self._budget.over():
                 return
             if self._few_knots:

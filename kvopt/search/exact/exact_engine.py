@@ -37,7 +37,7 @@ from kvopt.search.exact.forward import (
 )
 from kvopt.search.stages import states_priced
 
-_CLIMB_BEFORE_SEARCH = 0.5
+_CLIMB_BEFORE_SEARCH = 0.6
 """Share of the time for prices of states; searches with their starts have the rest."""
 _LOCAL_SEARCH_BESIDE = 0.2
 """Share of the time: local search in a thread parallel to forward searches."""
@@ -53,6 +53,8 @@ _FIRST_SEARCH, _TRIAL, _SHORT_TRIAL = 2, 1.5, 0.3
 factor of all time before: if it is expected to end, and if it can only raise the bound."""
 _HOPELESS = 10_000.0
 """Seconds of a search that is not expected to end."""
+_TABLES = 0.15
+"""Time of cost-to-go bounds between stages where no search follows, as a factor of all before."""
 _HORIZON = 5
 """Rounds of the look-ahead of beam searches for many requests."""
 
@@ -142,6 +144,8 @@ def _bound_and_search(search: Search, many: bool, max_sets: int) -> None:
                 if forward.raises(labels) or forward.excludes_all(label_limit(search), part):
                     optimum = search.schedule.objective
                 searching += wall_time() - since
+            elif not is_searched and stage >= _FIRST_SEARCH:
+                forward.complete(search.budget.part(0.5, _TABLES * (since - began)))
                 labels = min(_GROWTH * labels, RISING_LABELS)
         # Prices rise no more: all remaining time is for the gap.
         if forward and not optimum:

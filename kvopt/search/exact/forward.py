@@ -48,6 +48,10 @@ _CHECKABLE_SETS, _LABELS_A_SET, _SHARE_OF_SETS = 4_000_000, 100, 0.5
 requests, for each set more; and the share of sets in the effort of a proof."""
 _COMPLETION_WINDOW = 1 / 4
 """Window of sets with cost-to-go bounds, as a share of the budget."""
+_BEAMS = 0.15
+"""Share of the time for wider beams, between higher least costs and searches."""
+_LONG_STEP = 1.0
+"""Seconds of a step of least costs after which its bound is offered at once."""
 _MOST_SAVED = 3600.0
 """Seconds that a rise of the bound can save: without a limit tiny rises would go on and on."""
 _FEWER_SETS, _STEPS, _MOST_FAILS = 2, 3, 5
@@ -220,7 +224,7 @@ class Forward:
             bound = self._search.lower_bound
             try:
                 self.complete(self._limit.part(_COMPLETIONS), sharpens=True)
-                self.widen_beam(width, WIDER_WIDTH)
+                self._widen_in_part(width)
                 if self.raises(label_limit(self._search), look_ahead=self._looks_ahead):
                     return True
             except Stopped:
@@ -228,6 +232,18 @@ class Forward:
             width = WIDER_WIDTH
             idle = idle + 1 if self._search.lower_bound == bound else 0
         return False
+
+    def _widen_in_part(self, width: int) -> None:
+        """Search with wider beams for a part of the time, of which the bound needs more."""
+        before = self._limit
+        self._limit = before.part(_BEAMS)
+        try:
+            self.widen_beam(width, WIDER_WIDTH)
+        except Stopped:
+            if before.over():
+                raise
+        finally:
+            self._limit = before
 
     def complete(self, limit: Budget, *, sharpens: bool = False) -> None:
         """Compute cost-to-go bounds in that time, sharp ones if asked, and offer their value.
@@ -296,6 +312,8 @@ class Forward:
                 break
             if costs.value > last:
                 self._adopt(costs)
+                if wall_time() - began > _LONG_STEP:
+                    self._offer_completions()
             gain = costs.value - last if last > -math.inf else 0.0
             steps.append((gain, wall_time() - began))
             gains, seconds = map(sum, zip(*steps[-_STEPS:], strict=True))
