@@ -124,7 +124,7 @@ def test_certificates_are_of_their_entries(name: str) -> None:
 def test_certificates_are_valid(name: str, tmp_path: Path) -> None:
     path = tmp_path / "c.json"
     path.write_bytes(lzma.decompress((HERE / KNOWN[name]["certificate"]).read_bytes()))
-    assert verify(path).lines[-1] == "VALID"
+    assert verify(path, 100).lines[-1] == "VALID"  # a search of half an hour needs so much
 
 
 def test_every_kept_certificate_is_of_an_entry() -> None:
