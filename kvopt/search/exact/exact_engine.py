@@ -53,8 +53,9 @@ _FIRST_SEARCH, _TRIAL, _SHORT_TRIAL = 2, 1.5, 0.3
 factor of all time before: if it is expected to end, and if it can only raise the bound."""
 _HOPELESS = 10_000.0
 """Seconds of a search that is not expected to end."""
-_TABLES = 0.15
-"""Time of cost-to-go bounds between stages where no search follows, as a factor of all before."""
+_TABLES, _SHORTEST_TABLES = 0.15, 2.0
+"""Time of cost-to-go bounds between stages where no search follows, as a factor of all before; in
+less than so many seconds they would hardly end."""
 _HORIZON = 5
 """Rounds of the look-ahead of beam searches for many requests."""
 
@@ -144,7 +145,7 @@ def _bound_and_search(search: Search, many: bool, max_sets: int) -> None:
                 if forward.raises(labels) or forward.excludes_all(label_limit(search), part):
                     optimum = search.schedule.objective
                 searching += wall_time() - since
-            elif not is_searched and stage >= _FIRST_SEARCH:
+            elif not is_searched and _TABLES * (since - began) > _SHORTEST_TABLES:
                 forward.complete(search.budget.part(0.5, _TABLES * (since - began)))
                 labels = min(_GROWTH * labels, RISING_LABELS)
         # Prices rise no more: all remaining time is for the gap.

@@ -48,7 +48,7 @@ _CHECKABLE_SETS, _LABELS_A_SET, _SHARE_OF_SETS = 4_000_000, 100, 0.5
 requests, for each set more; and the share of sets in the effort of a proof."""
 _COMPLETION_WINDOW = 1 / 4
 """Window of sets with cost-to-go bounds, as a share of the budget."""
-_BEAMS = 0.15
+_BEAMS = 0.3
 """Share of the time for wider beams, between higher least costs and searches."""
 _LONG_STEP = 1.0
 """Seconds of a step of least costs after which its bound is offered at once."""
