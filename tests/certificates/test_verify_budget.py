@@ -281,11 +281,11 @@ class TestBudget:
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         kept = ROOT / "instances" / "certificates" / "arrival-2-n8.json.xz"
-        path, told = tmp_path / "c.json", list[str]()
+        path, messages = tmp_path / "c.json", list[str]()
         path.write_bytes(lzma.decompress(kept.read_bytes()))
         monkeypatch.setattr("kvopt.verify.step_budget.MARK", 10_000)
-        assert verify(path, 10, told.append).valid
-        shares = [int(line.split(", ")[2].split("%")[0]) for line in told if "search" in line]
+        assert verify(path, 10, messages.append).valid
+        shares = [int(line.split(", ")[2].split("%")[0]) for line in messages if "search" in line]
         assert shares == sorted(shares)
         assert shares[0] == 0
         assert shares[-1] >= 90

@@ -145,9 +145,10 @@ def _bound_and_search(search: Search, many: bool, max_sets: int) -> None:
                 if forward.raises(labels) or forward.excludes_all(label_limit(search), part):
                     optimum = search.schedule.objective
                 searching += wall_time() - since
-            elif not is_searched and _TABLES * (since - began) > _SHORTEST_TABLES:
-                forward.complete(search.budget.part(0.5, _TABLES * (since - began)))
                 labels = min(_GROWTH * labels, RISING_LABELS)
+            most = _TABLES * (since - began)
+            if not is_searched and most > _SHORTEST_TABLES:
+                forward.complete(search.budget.part(0.5, most))
         # Prices rise no more: all remaining time is for the gap.
         if forward and not optimum:
             if forward.finishes(WIDTH):

@@ -234,7 +234,7 @@ class Forward:
         return False
 
     def _widen_in_part(self, width: int) -> None:
-        """Search with wider beams for a part of the time, of which the bound needs more."""
+        """Search with wider beams for a part of the time; the rest is for the bound."""
         before = self._limit
         self._limit = before.part(_BEAMS)
         try:
