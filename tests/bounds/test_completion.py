@@ -18,16 +18,18 @@ from effort import many
 from known import known
 from strategies import instance_of, plain, random_instances
 from test_configurations import drawn_knots, drawn_prices, drawn_starts
-from test_forward_search import LIMIT, climbed, lookahead_of, tel_of
+from test_forward_search import LIMIT, climbed, lookahead_of, searched, tel_of
 
-from kvopt import Instance
+from kvopt import Instance, generate, solve
 from kvopt.bounds.configurations import carried_sets, cost_to_go
 from kvopt.bounds.configurations.cost_to_go import CostToGo
 from kvopt.bounds.configurations.evaluation import Evaluation, evaluate
+from kvopt.bounds.configurations.expand import TooWide
 from kvopt.bounds.configurations.forward_search import ForwardSearch, predecessors_of
 from kvopt.bounds.configurations.states import States
 from kvopt.errors import Stopped
 from kvopt.kernels.budget import Budget
+from kvopt.search.stages import states_priced
 
 Members = tuple[tuple[int, int], ...]
 """Peaks and completions of active requests, ascending."""
@@ -210,6 +212,23 @@ def test_searches_find_the_same(seed: int) -> None:
             kept, helped_kept = kept + sum(forward.kept), helped_kept + sum(helped.kept)
     assert helped_kept < kept
     assert reached > 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [1, 5])
+def test_a_beam_goes_on_where_even_the_best_labels_cost_nearly_the_gap(seed: int) -> None:
+    """A smaller gap leaves few enough labels; below the cost to go it would leave none."""
+    instance = generate("uniform", 14, seed=seed)
+    optimum = known(solve(instance).objective)
+    first = next(states_priced(searched(instance), Budget(), fixes=False)).evaluation
+    states, target = States.of(instance), optimum + 5
+    rest = CostToGo(states, first, budget_of(first, target))
+    rest.fill(1000, 10**6, Budget())
+    forward = ForwardSearch(states, predecessors_of(instance), first, target, None, rest)
+    with pytest.raises(TooWide, match="at round 0"):
+        forward.search_exhaustively(100)
+    forward.search_with_beam(1)
+    assert len(forward.kept) > 10
 
 
 def test_a_line_of_sets_tells_how_often_each_shape_starts() -> None:

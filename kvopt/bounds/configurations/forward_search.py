@@ -32,6 +32,8 @@ MOST_REQUESTS = 128
 
 _CHILDREN = 100
 """Largest number of children in the beam search, for each label of its width."""
+_HALVINGS = 12
+"""How often the range of a smaller gap is halved, until a beam has no more labels than that."""
 
 _LABELS_IN_ALL = 150_000_000
 """Label limit of all layers together, unless one of them may be large."""
@@ -124,15 +126,7 @@ class ForwardSearch:
                 step = step._replace(cost_to_go=self.cost_to_go.after(step.now))
             if self.lookahead is not None and width is None:
                 step = step._replace(horizon=self.lookahead.after(step.now))
-            while True:
-                try:
-                    layer = next_layer(self.states, step, layer, label_limit, limit, self.threads)
-                    break
-                except TooWide:  # a beam keeps the better part of a layer
-                    lowest = int((layer.spent + (layer.labels == WAITING) @ step.later).min())
-                    if width is None or step.gap <= lowest:
-                        raise
-                    step = step._replace(gap=lowest + (step.gap - lowest) // 2)
+            layer = self._extended(layer, step, label_limit, limit, is_beam=width is not None)
             one_more = width is None
             layer = undominated(layer, self.states, step.now, self.threads, one_more=one_more)
             if width is not None and len(layer.spent) > width:
@@ -144,6 +138,31 @@ class ForwardSearch:
                 raise TooWide(f"more than {in_all:,} labels in all")
             trail.append((layer.waiting(), layer.parents))
         return _starts(trail, int(layer.spent.argmin()), count)
+
+    def _extended(
+        self, layer: Layer, step: Round, label_limit: int, limit: Budget, *, is_beam: bool
+    ) -> Layer:
+        """Return all extensions within the gap, of a beam the better ones if they are too many.
+
+        With bounds on the cost to go even the best ones may cost nearly the gap.  So a smaller gap
+        grows again where it leaves none.
+        """
+        lowest = int((layer.spent + (layer.labels == WAITING) @ step.later).min())
+        widest, finest = step.gap, (step.gap - lowest) >> _HALVINGS
+        while True:
+            try:
+                found = next_layer(self.states, step, layer, label_limit, limit, self.threads)
+            except TooWide:
+                widest = step.gap
+                if not is_beam or widest - lowest <= finest:
+                    raise
+            else:
+                if len(found.spent) or step.gap == widest or widest - lowest <= finest:
+                    return found
+                lowest = step.gap
+            if limit.over():
+                raise Stopped
+            step = step._replace(gap=lowest + (widest - lowest) // 2)
 
     def _best_labels(self, layer: Layer, step: Round, width: int) -> Layer:
         """Return the labels whose best extensions spend least, by the lower bounds on the rest."""
