@@ -132,8 +132,11 @@ def _bound_and_search(search: Search, many: bool, max_sets: int) -> None:
         for stage, ascent in enumerate(priced):
             if count > MOST_REQUESTS:
                 continue
-            # Schedules first: better ones make the exhaustive search shorter.
             forward = Forward(search, ascent, None, max_sets, forward, many=many)
+            # Cost-to-go bounds guide beams; beams find schedules that make searches shorter.
+            most = _TABLES * (wall_time() - began)
+            if not is_searched and most > _SHORTEST_TABLES:
+                forward.complete(search.budget.part(0.5, most))
             if many or stage % 2 == 0:  # beams of few requests rarely gain at the next prices
                 forward.search_with_beam(width, _HORIZON, repeats=many)
             width = min(_GROWTH * width, WIDTH)
@@ -146,9 +149,6 @@ def _bound_and_search(search: Search, many: bool, max_sets: int) -> None:
                     optimum = search.schedule.objective
                 searching += wall_time() - since
                 labels = min(_GROWTH * labels, RISING_LABELS)
-            most = _TABLES * (since - began)
-            if not is_searched and most > _SHORTEST_TABLES:
-                forward.complete(search.budget.part(0.5, most))
         # Prices rise no more: all remaining time is for the gap.
         if forward and not optimum:
             if forward.finishes(WIDTH):
