@@ -43,7 +43,7 @@ _LOCAL_SEARCH_BESIDE = 0.2
 """Share of the time: local search in a thread parallel to forward searches."""
 _GROWTH = 3
 """Factor of beam width and label limit from one stage to the next."""
-_MIN_LOCAL_SEARCH, _LOCAL_SEARCH_FIRST = 20.0, 5.0
+_MIN_LOCAL_SEARCH, _LOCAL_SEARCH_FIRST = 6.0, 5.0
 """Shortest local search parallel to forward searches, in seconds; all of it beside exhaustive ones,
 whose beams soon find more."""
 _FIRST_LABELS = 1000

@@ -63,6 +63,9 @@ and the most that a forecast adds to the logarithm of the seconds."""
 _FIRST_RISE, _FARTHER, _MORE_WORK = 1 / 16, 6.0, 4.0
 """Share of the gap that the first search for a better bound tries; the most that the next one adds,
 as a factor of what is tried; factor of its labels from one search to the next."""
+_FIRST_OF_ALL, _LABELS_A_SECOND = 0.4, 200_000
+"""Share of the time for the first search, and the most labels of a round for each second: a machine
+expands fewer."""
 _FEW_LABELS = 20_000
 """Labels up to which they cost less than the rounds of a search: the next one may have so many."""
 
@@ -192,10 +195,14 @@ class Forward:
         while not self._limit.over():
             target = min(bound + math.ceil(rise), self._objective())
             began = wall_time()
+            # Nothing is known of the first search: it may not take all of the time for nothing.
+            limit = self._limit if last.seconds else self._limit.part(_FIRST_OF_ALL)
+            most = int(min(max_labels, _LABELS_A_SECOND * limit.left))
             try:
-                kept = math.log(self.exclude(target, max_labels, look_ahead=look_ahead) + 1)
-            except TooWide:
-                if not look_ahead or rise - max(proved, last.rise) <= 1.0:
+                kept = math.log(self.exclude(target, most, limit, look_ahead=look_ahead) + 1)
+            except (TooWide, Stopped):
+                is_least = rise - max(proved, last.rise) <= 1.0
+                if not look_ahead or is_least or self._limit.over():
                     return False
                 failed, rise = rise, (max(proved, last.rise) + rise) / 2
                 continue
@@ -347,7 +354,9 @@ class Forward:
         """Return what reduced costs and slacks of a better schedule may sum to."""
         return (self._objective() - 1) * evaluation.denominator - evaluation.total
 
-    def exclude(self, target: int, max_labels: int, *, look_ahead: bool) -> int:
+    def exclude(
+        self, target: int, max_labels: int, limit: Budget | None = None, *, look_ahead: bool
+    ) -> int:
         """Exclude schedules below a target, or find the best; return the number of kept labels.
 
         Raises
@@ -362,7 +371,7 @@ class Forward:
         horizon = _EXCLUSION_HORIZON if look_ahead and not completed else 0
         forward = self._forward(target, horizon, complete=completed)
         in_all = None if look_ahead else int(_PLAIN * self._checkable)
-        starts = forward.search_exhaustively(max_labels, self._limit, in_all=in_all)
+        starts = forward.search_exhaustively(max_labels, limit or self._limit, in_all=in_all)
         # Without starts no schedule is below the target; else none is below these, the best.
         if starts is not None:
             search.offer_starts(starts, "forward search")
