@@ -35,6 +35,7 @@ from kvopt.problem.problem import Problem
 from kvopt.problem.scopes import Scope
 from kvopt.problem.slo import Levels
 from kvopt.search.exact import exact_engine as engine
+from kvopt.search.exact import forward as searches
 from kvopt.search.exact.tiny_optimum import best_below
 
 pytestmark = [pytest.mark.interpreted, pytest.mark.slow]
@@ -66,8 +67,10 @@ def test_exact_search_finds_the_optimum(many: bool, monkeypatch: pytest.MonkeyPa
     if many:
         params = SolveParams(exact_searchable=0, exact_checkable_labels=0)
         limits = Limits(threads=1, params=params)
-        for name, width in (("WIDTH", 5), ("FIRST_WIDTH", 5), ("WIDEST_WIDTH", 9)):
-            monkeypatch.setattr(engine, name, width)
+        for module in (engine, searches):
+            monkeypatch.setattr(module, "FIRST_WIDTH", 5)
+            monkeypatch.setattr(module, "WIDTH", 5)
+        monkeypatch.setattr(searches, "WIDEST_WIDTH", 9)
     for instance in drawn(5, 1):
         search = Search(instance, limits)
         engine.run(search, few_requests=0 if many else 20)

@@ -34,6 +34,7 @@ from kvopt.incumbent.proofs import ConfigurationProof
 from kvopt.incumbent.result import BoundSource, StopReason
 from kvopt.kernels.budget import Budget
 from kvopt.search.exact import exact_engine as exact
+from kvopt.search.exact import forward as searches
 from kvopt.search.exact.forward import Forward
 from kvopt.search.stages import states_priced
 
@@ -44,7 +45,7 @@ UNCHECKABLE = SolveParams(exact_checkable_labels=0)
 @pytest.fixture
 def brief(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let what comes after a first search end soon."""
-    monkeypatch.setattr(exact, "WIDEST_WIDTH", 1000)
+    monkeypatch.setattr(searches, "WIDEST_WIDTH", 1000)
     monkeypatch.setattr(dual_ascent, "STAGES", dual_ascent.STAGES[:1])
     brief_search = partial(search_reinsertions, longest_cycle=1000)
     monkeypatch.setattr(reinsertion, "search_reinsertions", brief_search)

@@ -30,7 +30,7 @@ from kvopt.problem.instance import Instance
 MOST_REQUESTS = 128
 """Limit of requests for a forward search; with more it needs too much memory."""
 
-_CHILDREN = 100
+CHILDREN = 100
 """Largest number of children in the beam search, for each label of its width."""
 _HALVINGS = 12
 """How often the range of a smaller gap is halved, until a beam has no more labels than that."""
@@ -100,7 +100,7 @@ class ForwardSearch:
         A result of None proves nothing.  It raises `TooWide` if too many are equally promising, and
         `Stopped` when its time is over.
         """
-        return self._run(_CHILDREN * width, width, _LABELS_IN_ALL, limit or Budget())
+        return self._run(CHILDREN * width, width, _LABELS_IN_ALL, limit or Budget())
 
     def _run(
         self, label_limit: int, width: int | None, in_all: int, limit: Budget

@@ -29,8 +29,6 @@ from kvopt.search.exact.forward import (
     MAX_SETS,
     NAME,
     RISING_LABELS,
-    WIDER_WIDTH,
-    WIDEST_WIDTH,
     WIDTH,
     Forward,
     label_limit,
@@ -151,10 +149,10 @@ def _bound_and_search(search: Search, many: bool, max_sets: int) -> None:
                 labels = min(_GROWTH * labels, RISING_LABELS)
         # Prices rise no more: all remaining time is for the gap.
         if forward and not optimum:
-            if forward.finishes(WIDTH):
+            if forward.finishes():
                 optimum = search.schedule.objective
             else:
-                forward.widen_beam(WIDER_WIDTH, WIDEST_WIDTH)
+                forward.widen_beam()
     finally:
         if optimum is not None:
             search.offer_claimed(optimum, NAME)

@@ -10,7 +10,12 @@ from kvopt.bounds.configurations.cost_to_go import CostToGo
 from kvopt.bounds.configurations.dual_ascent import DualAscent
 from kvopt.bounds.configurations.evaluation import Evaluation
 from kvopt.bounds.configurations.expand import TooWide
-from kvopt.bounds.configurations.forward_search import FULL_LAYERS, ForwardSearch, predecessors_of
+from kvopt.bounds.configurations.forward_search import (
+    CHILDREN,
+    FULL_LAYERS,
+    ForwardSearch,
+    predecessors_of,
+)
 from kvopt.bounds.configurations.least_costs import LeastCosts
 from kvopt.bounds.configurations.lookahead_tables import Lookahead
 from kvopt.errors import Stopped
@@ -30,9 +35,8 @@ _FIRST_SETS, _MORE_SETS, _WORTH_IT = 2_000, 9, 1.5
 _SETS_OF_FEW, _LATER_SETS = 8_000, 3
 """Sets for few requests, whose proof mostly takes no more, and the factor at the next prices."""
 
-FIRST_WIDTH, WIDER_WIDTH, _WIDER = 100, 3000, 3
-"""Beam widths in labels while prices are rough, and before the last exhaustive search; the factor
-from one beam search to the next."""
+FIRST_WIDTH, _WIDER = 100, 3
+"""Beam width in labels while prices are rough; the factor from one beam search to the next."""
 _WIDE_HORIZONS, _EXCLUSION_HORIZON = (5, 3, 8), 20
 """Rounds of the look-ahead of wider beams, in turn, and of exhaustive searches."""
 WIDTH, WIDEST_WIDTH = 1000, 40_000
@@ -49,7 +53,7 @@ requests, for each set more; and the share of sets in the effort of a proof."""
 _COMPLETION_WINDOW = 1 / 4
 """Window of sets with cost-to-go bounds, as a share of the budget."""
 _BEAMS = 0.3
-"""Share of the time for wider beams, between higher least costs and searches."""
+"""Share of the time for a wider beam, between higher least costs and searches."""
 _LONG_STEP = 1.0
 """Seconds of a step of least costs after which its bound is offered at once."""
 _MOST_SAVED = 3600.0
@@ -148,6 +152,7 @@ class Forward:
         self._costs: LeastCosts | None = None
         self._lookaheads: dict[int, Lookahead | None] = {}
         self._completions: CostToGo | None = None
+        self._width = WIDTH  # of the last wide beam
 
     # ---- exhaustive -------------------------------------------------------------------
 
@@ -221,7 +226,7 @@ class Forward:
             rise += max(1.0, min(farthest, math.log(more) / growth))
         return False
 
-    def finishes(self, width: int) -> bool:
+    def finishes(self) -> bool:
         """Finish when prices do not rise any more; return whether the gap is closed.
 
         Higher least costs, wider beams and searches have turns, until two turns raise no bound.
@@ -231,21 +236,21 @@ class Forward:
             bound = self._search.lower_bound
             try:
                 self.complete(self._limit.part(_COMPLETIONS), sharpens=True)
-                self._widen_in_part(width)
+                if self._widens():
+                    self._search_in_part()
                 if self.raises(label_limit(self._search), look_ahead=self._looks_ahead):
                     return True
             except Stopped:
                 return False
-            width = WIDER_WIDTH
             idle = idle + 1 if self._search.lower_bound == bound else 0
         return False
 
-    def _widen_in_part(self, width: int) -> None:
-        """Search with wider beams for a part of the time; the rest is for the bound."""
+    def _search_in_part(self) -> None:
+        """Search with wide beams for a part of the time; the rest is for the bound."""
         before = self._limit
         self._limit = before.part(_BEAMS)
         try:
-            self.widen_beam(width, WIDER_WIDTH)
+            self._search_widely()
         except Stopped:
             if before.over():
                 raise
@@ -424,12 +429,22 @@ class Forward:
             if not (better and repeats):
                 return
 
-    def widen_beam(self, width: int, widest: int) -> None:
+    def widen_beam(self) -> None:
         """Search with wider and wider beams."""
-        while width < widest and not self._limit.over():
-            width = min(_WIDER * width, widest)
-            for horizon in _WIDE_HORIZONS:
-                self.search_with_beam(width, horizon)
+        while not self._limit.over() and self._widens():
+            self._search_widely()
+
+    def _widens(self) -> bool:
+        """Widen the next wide beam within the limit and memory; return whether it is wider."""
+        last, in_memory = self._width, label_limit(self._search) // CHILDREN
+        self._width = max(last, min(_WIDER * last, WIDEST_WIDTH, in_memory))
+        return self._width > last
+
+    def _search_widely(self) -> None:
+        """Search with a wide beam, or without cost-to-go bounds, which see farther, with some."""
+        horizons = _WIDE_HORIZONS[:1] if self._completions is not None else _WIDE_HORIZONS
+        for horizon in horizons:
+            self.search_with_beam(self._width, horizon)
 
     # ---- both -------------------------------------------------------------------------
 
