@@ -147,22 +147,30 @@ class ForwardSearch:
         With bounds on the cost to go even the best ones may cost nearly the gap.  So a smaller gap
         grows again where it leaves none.
         """
-        lowest = int((layer.spent + (layer.labels == WAITING) @ step.later).min())
-        widest, finest = step.gap, (step.gap - lowest) >> _HALVINGS
-        while True:
+        try:
+            return next_layer(self.states, step, layer, label_limit, limit, self.threads)
+        except TooWide:
+            if not is_beam:
+                raise
+        # No label is within the one gap, too many are within the other.
+        lowest = int((layer.spent + (layer.labels == WAITING) @ step.later).min()) - 1
+        widest, found = step.gap, None
+        finest = max(1, (widest - lowest) >> _HALVINGS)
+        while widest - lowest > finest:
+            if limit.over():
+                raise Stopped
+            step = step._replace(gap=lowest + (widest - lowest) // 2)
             try:
                 found = next_layer(self.states, step, layer, label_limit, limit, self.threads)
             except TooWide:
                 widest = step.gap
-                if not is_beam or widest - lowest <= finest:
-                    raise
-            else:
-                if len(found.spent) or step.gap == widest or widest - lowest <= finest:
-                    return found
-                lowest = step.gap
-            if limit.over():
-                raise Stopped
-            step = step._replace(gap=lowest + (widest - lowest) // 2)
+                continue
+            if len(found.spent):
+                return found
+            lowest = step.gap
+        if found is None:
+            raise TooWide(f"more than {label_limit:,} labels cost the same at round {step.now}")
+        return found
 
     def _best_labels(self, layer: Layer, step: Round, width: int) -> Layer:
         """Return the labels whose best extensions spend least, by the lower bounds on the rest."""
