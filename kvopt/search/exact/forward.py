@@ -68,8 +68,8 @@ _FIRST_RISE, _FARTHER, _MORE_WORK = 1 / 16, 6.0, 4.0
 """Share of the gap that the first search for a better bound tries; the most that the next one adds,
 as a factor of what is tried; factor of its labels from one search to the next."""
 _FIRST_OF_ALL, _LABELS_A_SECOND = 0.4, 200_000
-"""Share of the time for the first search, and the most labels of a round for each second: a machine
-expands fewer."""
+"""Share of the time for the first search, and the most labels of a round for each second of each
+thread: a machine expands fewer."""
 _FEW_LABELS = 20_000
 """Labels up to which they cost less than the rounds of a search: the next one may have so many."""
 
@@ -202,7 +202,8 @@ class Forward:
             began = wall_time()
             # Nothing is known of the first search: it may not take all of the time for nothing.
             limit = self._limit if last.seconds else self._limit.part(_FIRST_OF_ALL)
-            most = int(min(max_labels, _LABELS_A_SECOND * limit.left))
+            in_time = _LABELS_A_SECOND * self._search.limits.threads * limit.left
+            most = int(min(max_labels, in_time))
             try:
                 kept = math.log(self.exclude(target, most, limit, look_ahead=look_ahead) + 1)
             except (TooWide, Stopped):
