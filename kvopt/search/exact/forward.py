@@ -153,6 +153,7 @@ class Forward:
         self._lookaheads: dict[int, Lookahead | None] = {}
         self._completions: CostToGo | None = None
         self._width = WIDTH  # of the last wide beam
+        self._is_last = False
 
     # ---- exhaustive -------------------------------------------------------------------
 
@@ -231,6 +232,7 @@ class Forward:
         """Finish when prices do not rise any more; return whether the gap is closed.
 
         Higher least costs, wider beams and searches have turns, until two turns raise no bound.
+        If bounds have to be checkable, only then searches take more labels than a checker does.
         """
         idle = 0
         while idle < 2 and not self._limit.over():
@@ -244,7 +246,11 @@ class Forward:
             except Stopped:
                 return False
             idle = idle + 1 if self._search.lower_bound == bound else 0
-        return False
+        # No bound that can be checked is within reach: an optimum may be.
+        self._is_last = self._search.checkable
+        return self._is_last and self.raises(
+            label_limit(self._search), look_ahead=self._looks_ahead
+        )
 
     def _search_in_part(self) -> None:
         """Search with wide beams for a part of the time; the rest is for the bound."""
@@ -376,7 +382,7 @@ class Forward:
         # Cost-to-go bounds see more than the look-ahead, and a checker repeats them.
         horizon = _EXCLUSION_HORIZON if look_ahead and not completed else 0
         forward = self._forward(target, horizon, complete=completed)
-        in_all = None if look_ahead else int(_PLAIN * self._checkable)
+        in_all = self._most_labels(look_ahead=look_ahead)
         starts = forward.search_exhaustively(max_labels, limit or self._limit, in_all=in_all)
         # Without starts no schedule is below the target; else none is below these, the best.
         if starts is not None:
@@ -396,6 +402,18 @@ class Forward:
         return max(
             _CHECKABLE_SETS, self._search.limits.params.exact_checkable_labels // _LABELS_A_SET
         )
+
+    def _most_labels(self, *, look_ahead: bool) -> int | None:
+        """Return how many labels a search may keep in all, None without a limit.
+
+        If only checkable bounds count, more of them prove a bound that is not offered.
+        """
+        if not look_ahead:
+            return int(_PLAIN * self._checkable)
+        if not self._search.checkable or self._is_last:
+            return None
+        sets = self._completions.size if self._completions is not None else 0
+        return int(self._checkable * max(0.0, 1.0 - sets / self._checkable_sets))
 
     def _offer(self, target: int, kept: Sequence[int], *, look_ahead: bool) -> None:
         """Offer a bound that a search proved, with the proof if a checker can repeat it.
