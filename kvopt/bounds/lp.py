@@ -153,7 +153,8 @@ def lp_vertices(instance: Instance, budget: Budget, limits: Limits) -> Iterator[
             # Starts at the last row always fit.
             fresh |= {(place, end) for place in range(len(averaged.kinds))}
         program.add_columns(fresh - {*program.columns})
-        if (vertex := program.solved()) is None:
+        # HiGHS asks the budget now and then, and a small program may end before.
+        if budget.over() or (vertex := program.solved()) is None:
             return
         yield vertex
         fresh = {*program.cheaper_columns(vertex)} - {*program.columns}
